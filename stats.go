@@ -21,6 +21,8 @@ type Stats struct {
 	Lost          uint64        // locks lost before their release
 	CleanedUp     uint64        // acquisitions without an answer that were undone
 	Dropped       uint64        // holds ended by ReleaseAll or Close
+	Unguarded     uint64        // runs of guarded work without a claim, while the engine was down
+	Local         uint64        // runs of guarded work that only this process guarded
 	Held          time.Duration // total time that locks were held
 	Waited        time.Duration // total time that acquired locks were waited for
 }
@@ -42,6 +44,8 @@ func (c *Client) Stats() Stats {
 		Lost:          s.lost.Load(),
 		CleanedUp:     s.cleanedUp.Load(),
 		Dropped:       s.dropped.Load(),
+		Unguarded:     s.unguarded.Load(),
+		Local:         s.local.Load(),
 		Held:          time.Duration(s.held.Load()),
 		Waited:        time.Duration(s.waited.Load()),
 	}
@@ -54,5 +58,6 @@ type counters struct {
 	renewed, renewFailed     atomic.Uint64
 	released, releaseFailed  atomic.Uint64
 	lost, cleanedUp, dropped atomic.Uint64
+	unguarded, local         atomic.Uint64
 	held, waited             atomic.Int64 // nanoseconds
 }

@@ -23,6 +23,7 @@ type Trace struct {
 	ReleaseFailed func(ReleaseFailed) // a release failed; the lease will expire
 	Lost          func(Lost)          // a lock was lost before its release
 	CleanedUp     func(CleanedUp)     // an acquisition without an answer was undone
+	Degraded      func(Degraded)      // work of a guard runs unguarded, or guarded by this process alone
 	Warned        func(Warned)        // a key or a setting works, but is probably a mistake
 }
 
@@ -134,6 +135,7 @@ func (t *Trace) and(u *Trace) *Trace {
 		ReleaseFailed: trace.Both(t.ReleaseFailed, u.ReleaseFailed),
 		Lost:          trace.Both(t.Lost, u.Lost),
 		CleanedUp:     trace.Both(t.CleanedUp, u.CleanedUp),
+		Degraded:      trace.Both(t.Degraded, u.Degraded),
 		Warned:        trace.Both(t.Warned, u.Warned),
 	}
 }
@@ -142,7 +144,9 @@ func (t *Trace) and(u *Trace) *Trace {
 // plain, holders as 8 hex digits. Routine events have level debug; events that
 // an operator should look at have level warn or error.
 func Log(logger *slog.Logger) *Trace {
+	degraded := new(trace.Sample)
 	return &Trace{
+		Degraded: func(e Degraded) { logDegraded(logger, degraded, e) },
 		Waiting: func(e Waiting) {
 			logger.Debug("lock: waiting", "key", e.Key, "held_by", engine.ShortHolder(e.Holder), "left", e.Left)
 		},

@@ -20,7 +20,7 @@ import (
 func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	level := slog.LevelDebug
 	switch {
-	case res.code == interlockhttp.UpstreamUnknown, res.code == interlockhttp.UpstreamUnreachable, outcome == "unguarded", res.code == interlockhttp.StoreUnavailable:
+	case res.code == interlockhttp.UpstreamUnknown, res.code == interlockhttp.UpstreamUnreachable, outcome == "unguarded", outcome == "local", res.code == interlockhttp.StoreUnavailable:
 		level = slog.LevelWarn
 	case res.code != "":
 		level = slog.LevelInfo

@@ -18,6 +18,8 @@ import (
 func TestAnEngineThatIsDown(t *testing.T) {
 	open := orders()
 	open.Policy.OnDown = guard.Open
+	local := orders()
+	local.Policy.OnDown = guard.Local
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
 	lock.Do.Wait = 100 * time.Millisecond
 	for _, c := range []struct {
@@ -28,6 +30,7 @@ func TestAnEngineThatIsDown(t *testing.T) {
 	}{
 		{"closed", orders(), 503, "refused"},
 		{"open", open, 201, "unguarded"},
+		{"local", local, 201, "local"},
 		{"a lock", lock, 503, "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -40,8 +43,11 @@ func TestAnEngineThatIsDown(t *testing.T) {
 				if got.StatusCode != c.status || c.status == 503 && (got.code() != interlockhttp.StoreUnavailable || got.Header.Get("Retry-After") == "") {
 					t.Errorf("%s: got %v", when, got)
 				}
-				if unguarded := got.Header.Get("Interlock-Unguarded") != ""; unguarded != (c.status == 201) {
+				if unguarded := got.Header.Get("Interlock-Unguarded") != ""; unguarded != (c.event == "unguarded") {
 					t.Errorf("%s: the response says unguarded: %v", when, unguarded)
+				}
+				if local := got.Header.Get("Interlock-Local") != ""; local != (c.event == "local") {
+					t.Errorf("%s: the response says local: %v", when, local)
 				}
 				if e := s.event(); e.Outcome != c.event {
 					t.Errorf("%s: the event is %+v", when, e)
@@ -66,7 +72,7 @@ func (s *site) recovered(k string) (got answer) {
 	for n, until := 0, time.Now().Add(10*time.Second); time.Now().Before(until); n++ {
 		got = s.send("POST", "/orders", "x", key(fmt.Sprint(k, n)))
 		s.event()
-		if got.StatusCode == http.StatusCreated && got.Header.Get("Interlock-Unguarded") == "" {
+		if got.StatusCode == http.StatusCreated && got.Header.Get("Interlock-Unguarded")+got.Header.Get("Interlock-Local") == "" {
 			break
 		}
 	}

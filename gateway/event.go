@@ -15,7 +15,7 @@ type Event struct {
 	Rule    string  `json:"rule"` // its name
 	Verb    string  `json:"verb"` // lock, once or submit
 	Key     string  `json:"key"`
-	Outcome string  `json:"outcome"`        // ran, replayed, refused, waited, unguarded, shadowed, unknown, failed
+	Outcome string  `json:"outcome"`        // ran, replayed, refused, waited, unguarded, local, shadowed, unknown, failed
 	Code    string  `json:"code,omitempty"` // of the problem, if the request was refused
 	Method  string  `json:"method"`
 	Path    string  `json:"path"` // cut after 1 KiB
@@ -45,6 +45,8 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "unknown"
 	case s.key == "" && s.rule.Key != nil, h.Get("Interlock-Unguarded") != "":
 		return "unguarded"
+	case h.Get("Interlock-Local") != "":
+		return "local"
 	case !guarded && s.ran.Sub(s.began) >= waitThreshold:
 		return "waited"
 	}

@@ -28,6 +28,7 @@ func sum(a, b guard.Stats) guard.Stats {
 	b.Asked += a.Asked
 	b.Coalesced += a.Coalesced
 	b.Lost += a.Lost
+	b.Local += a.Local
 	b.Renewed += a.Renewed
 	b.NotRenewed += a.NotRenewed
 	b.CleanedUp += a.CleanedUp

@@ -86,7 +86,7 @@ func (k *call) callerError(ctx context.Context, err error) error {
 func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	c := k.core
 	if c.policy.OnDown != Closed && !local && !c.inProcess { // a full in-process engine still knows its records
-		if err := c.outage.current(c.policy.LocalCache); err != nil {
+		if err := c.outage.current(); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	switch {
 	case local || ctx.Err() != nil:
 	case isDown(err):
-		c.outage.begin(err, c.policy.LocalCache)
+		c.beginOutage(err)
 	default: // a refusal is an answer as well
 		c.outage.end()
 	}

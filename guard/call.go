@@ -241,8 +241,12 @@ func (k *call) duplicate(rec engine.Record) *DuplicateError {
 			rec.Left = left
 		}
 	}
-	return &DuplicateError{Guard: p.Name, Key: k.hash, Running: rec.State == engine.Running,
+	err := &DuplicateError{Guard: p.Name, Key: k.hash, Running: rec.State == engine.Running,
 		RetryAfter: rec.Left, Message: p.Message, Status: p.Status}
+	if !err.Running {
+		err.Message = k.core.doneMessage
+	}
+	return err
 }
 
 func (k *call) tooManyWaiters(rec engine.Record) *DuplicateError {

@@ -18,6 +18,7 @@ type Claim[T any] struct {
 	guard    *Guard[T]
 	value    T
 	replayed bool
+	keptFor  time.Duration // of a replayed result
 }
 
 // Result returns the result of an earlier call, if there is one. Then there is no
@@ -37,8 +38,12 @@ func (c *Claim[T]) Unguarded() error { return c.claim.unguarded }
 // standby.
 func (c *Claim[T]) Local() bool { return c.claim.localOnly }
 
-// Left returns how long the claim is certainly held without another renewal.
+// Left returns how long the claim is certainly held without another renewal. If the work
+// was done before, it returns how long its result was still kept when Begin returned.
 func (c *Claim[T]) Left() time.Duration {
+	if c.replayed {
+		return c.keptFor
+	}
 	if c.claim.ledger == nil || !c.claim.live() {
 		return 0
 	}

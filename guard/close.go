@@ -30,6 +30,7 @@ func (c *core) close(ctx context.Context) error {
 			err = fmt.Errorf("guard: closed with %d claims still running, whose outcome is now unknown: %w", len(claims), context.Cause(ctx))
 		}
 	}
+	c.client.Store(nil)
 	c.inflight.close()
 	c.tasks.Drain(ctx, detach.Timeout)
 	if n := c.unstored.Load(); n > 0 {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,10 @@ import (
 // A core is a guard without the type of its results.
 type core struct {
 	settings
-	policy    Policy
+	policy Policy
+
+	doneMessage Message // for a duplicate of work that is done
+
 	ledger    engine.Ledger
 	lateGrant time.Duration
 	inProcess bool // the engine runs in this process, so a call to it is cheap
@@ -40,9 +44,10 @@ type core struct {
 	unstored  atomic.Int64 // results not stored yet, or not stored when the guard was closed
 	unguarded atomic.Int64 // running work that has no claim
 
-	release func()        // ends the agreement about OnUnknown; nil without one
-	closing chan struct{} // closed by Close
-	closed  atomic.Bool   // set just before closing is closed
+	release func()                           // ends the agreement about OnUnknown; nil without one
+	client  atomic.Pointer[interlock.Client] // gets reports; nil once closed, so that the guard does not keep it
+	closing chan struct{}                    // closed by Close
+	closed  atomic.Bool                      // set just before closing is closed
 }
 
 func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
@@ -54,6 +59,10 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	if caps.Ledger == nil {
 		return nil, fmt.Errorf("guard: %T stores no records: %w; use another engine", e, errors.ErrUnsupported)
 	}
+	doneMessage := p.Message
+	if doneMessage == nil || maps.Equal(doneMessage, DefaultMessage()) {
+		doneMessage = DoneMessage()
+	}
 	p = p.WithDefaults()
 	// With OnDown Local the fallback decides as well, and the inflight table keeps
 	// the two apart.
@@ -61,7 +70,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	c := &core{
 		settings: s, policy: p, ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess,
 		keyPrefix: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), inflight: newInflight(p, s), clock: watchdog.NewClock(),
-		closing: make(chan struct{}),
+		doneMessage: doneMessage, closing: make(chan struct{}),
 	}
 	if inProcess {
 		c.inflight.cacheFor = 0
@@ -73,6 +82,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		}
 		c.release = release
 	}
+	c.client.Store(client)
 	p.warn(client, caps)
 	c.watchdog.Init(watchdog.Config{Clock: c.clock, Renew: c.renew, Shard: caps.Shard, Spawn: c.tasks.Go})
 	return c, nil

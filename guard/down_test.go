@@ -1,12 +1,16 @@
 package guard_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/guard"
@@ -82,6 +86,61 @@ var downLaws = []law{
 		if d := time.Since(start); d > time.Millisecond {
 			t.Errorf("a hundred calls waited %v", d)
 		}
+	}},
+	{"after the first failure no caller waits for an engine that is down, however long that lasts", func(t *testing.T, w *world) {
+		for _, down := range []guard.OnDown{guard.Open, guard.Local} {
+			g, j := remote[string](t, w, guard.Policy{Name: "order-" + string(down), OnDown: down}), work("a", 0)
+			cut(w)
+			do(t, g, key, j, "a")
+			for i := range 600 {
+				start := time.Now()
+				do(t, g, guard.Of("ann", fmt.Sprint(i)), j, "a")
+				if d := time.Since(start); d > 0 {
+					t.Errorf("%s: call %d waited %v", down, i, d)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			w.engine.Heal()
+			time.Sleep(guard.DefaultLocalCache)
+			before := g.Stats()
+			do(t, g, guard.Of("bob", "1"), j, "a")
+			if now := g.Stats(); now.Verdicts[guard.Unguarded] != before.Verdicts[guard.Unguarded] || now.Local != before.Local {
+				t.Errorf("%s: the work was not guarded with the engine back", down)
+			}
+		}
+	}},
+	{"every run without the engine is counted, and reported to the client's trace and log", func(t *testing.T, w *world) {
+		var (
+			seen []interlock.Degraded
+			log  bytes.Buffer
+		)
+		client := interlock.New(w.engine, interlock.WithTrace(&interlock.Trace{Degraded: func(e interlock.Degraded) { seen = append(seen, e) }}),
+			interlock.WithTrace(interlock.Log(slog.New(slog.NewTextHandler(&log, nil)))))
+		open, err := guard.New[string](client, guard.Form("form"))
+		ok(t, err)
+		local, err := guard.New[string](client, guard.Policy{Name: "order", OnDown: guard.Local})
+		ok(t, err)
+		cut(w)
+		for i := range 50 {
+			do(t, open, guard.Of("ann", fmt.Sprint(i)), work("a", 0), "a")
+			do(t, local, guard.Of("ann", fmt.Sprint(i)), work("a", 0), "a")
+		}
+		if s := client.Stats(); s.Unguarded != 50 || s.Local != 50 || local.Stats().Local != 50 {
+			t.Errorf("counted %d unguarded and %d local, want 50 each", s.Unguarded, s.Local)
+		}
+		if len(seen) != 100 || seen[0].Name != "form" || seen[0].Local || seen[0].Err == nil || !seen[1].Local || seen[1].Key == "" {
+			t.Errorf("traced %d, the first are %+v", len(seen), seen[:min(2, len(seen))])
+		}
+		if n := strings.Count(log.String(), "running unguarded"); n < 1 || n > 5 {
+			t.Errorf("%d lines about unguarded runs, want a few:\n%s", n, log.String())
+		}
+		if n := strings.Count(log.String(), "guarded by this process alone"); n < 1 || n > 5 {
+			t.Errorf("%d lines about local runs, want a few:\n%s", n, log.String())
+		}
+		w.engine.Heal()
+		ok(t, open.Close(t.Context()))
+		ok(t, local.Close(t.Context()))
+		ok(t, client.Close(t.Context()))
 	}},
 	{"a caller that gives up does not mark the engine as down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)

@@ -140,7 +140,7 @@ func (g *Guard[T]) begin(ctx context.Context, k *call, c *Claim[T]) (context.Con
 		if err != nil {
 			return ctx, k.noResult(err)
 		}
-		c.value, c.replayed = v, true
+		c.value, c.replayed, c.keptFor = v, true, a.rec.Left
 		return ctx, nil
 	}
 	c.claim.start(ctx, g.core, a, k.retain())
@@ -194,7 +194,7 @@ func (g *Guard[T]) askResolver(ctx context.Context, k *call, c *Claim[T], before
 	if err := c.Complete(v); err != nil && !errors.Is(err, ErrNotStored) {
 		return ctx, err
 	}
-	c.value, c.replayed = v, true
+	c.value, c.replayed, c.keptFor = v, true, k.retain()
 	return ctx, nil
 }
 
@@ -213,6 +213,9 @@ func (k *call) report(granted *claim, replayed bool, err error) {
 	if !k.askedEngine && k.hash != "" {
 		c.stats.coalesced.Add(1)
 	}
+	if v == Unguarded || v == Granted && granted.localOnly {
+		k.reportDegraded(granted)
+	}
 	if t := c.trace; t != nil && t.Checked != nil {
 		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, Coalesced: !k.askedEngine, Local: granted.localOnly, Err: err}
 		if err == nil {
@@ -223,6 +226,16 @@ func (k *call) report(granted *claim, replayed bool, err error) {
 			e.Left = dup.RetryAfter
 		}
 		t.Checked(e)
+	}
+}
+
+// reportDegraded counts a run with less protection than usual and reports it to the client.
+func (k *call) reportDegraded(granted *claim) {
+	if granted.localOnly {
+		k.core.stats.local.Add(1)
+	}
+	if client := k.core.client.Load(); client != nil {
+		client.ReportDegraded(interlock.Degraded{Name: k.core.policy.Name, Key: k.hash, Local: granted.localOnly, Err: granted.unguarded})
 	}
 }
 

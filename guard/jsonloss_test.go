@@ -20,7 +20,7 @@ type (
 	partly  struct{ No, pin string }
 	nested  struct{ All map[string][]*sealed }
 	dynamic struct{ Cause error }
-	slip struct {
+	slip    struct {
 		No   int64
 		At   time.Time
 		Rest any

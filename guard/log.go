@@ -3,6 +3,8 @@ package guard
 import (
 	"log/slog"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/trace"
 )
 
 // Log returns a [Trace] that logs every call and every claim. Keys are hashed, as
@@ -11,8 +13,9 @@ import (
 // Normal operation is logged at debug level; events that need an operator are logged
 // as warnings or errors.
 func Log(logger *slog.Logger) *Trace {
+	degraded := new(trace.Sample)
 	return &Trace{
-		Checked: func(e Checked) { logChecked(logger, e) },
+		Checked: func(e Checked) { logChecked(logger, degraded, e) },
 		Settled: func(e Settled) { logSettled(logger, e) },
 		Renewed: func(e Renewed) {
 			if e.Err != nil {
@@ -29,8 +32,16 @@ func Log(logger *slog.Logger) *Trace {
 	}
 }
 
-func logChecked(logger *slog.Logger, e Checked) {
+// logChecked logs a call. During an outage, calls that run with less protection than usual
+// write one line per second and guard.
+func logChecked(logger *slog.Logger, degraded *trace.Sample, e Checked) {
 	args := []any{"guard", e.Guard, "key", e.Key, "verdict", e.Verdict, "left", e.Left, "waited", e.Waited, "coalesced", e.Coalesced}
+	if e.Verdict == Unguarded || e.Local {
+		if skipped, ok := degraded.Allow(e.Guard); ok {
+			logger.Warn("guard: checked", append(args, "local", e.Local, "skipped", skipped, "err", e.Err)...)
+		}
+		return
+	}
 	switch e.Verdict {
 	case Granted:
 		logger.Debug("guard: checked", append(args, "fence", e.Fence)...)
@@ -40,8 +51,6 @@ func logChecked(logger *slog.Logger, e Checked) {
 		logger.Info("guard: checked", args...)
 	case GaveUp:
 		logger.Info("guard: checked", append(args, "err", e.Err)...)
-	case Unguarded:
-		logger.Warn("guard: checked", append(args, "err", e.Err)...)
 	default:
 		logger.Error("guard: checked", append(args, "err", e.Err)...)
 	}

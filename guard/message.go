@@ -13,6 +13,15 @@ func DefaultMessage() Message {
 	}
 }
 
+// DoneMessage returns the text for a user whose duplicate was refused after the work was
+// done, within the window.
+func DoneMessage() Message {
+	return Message{
+		"en": "this was submitted a moment ago, please do not submit again",
+		"zh": "刚刚已经提交过，请勿重复提交",
+	}
+}
+
 // In returns the message in the given language, such as "zh-CN". It falls back to a
 // wider language ("zh"), then to English, then to any.
 func (m Message) In(language string) string {

@@ -1,34 +1,27 @@
 package guard
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/detach"
 )
 
 // An outage remembers that the engine is down, so that calls which run without it do
-// not wait each time. One caller at a time probes the engine again.
+// not wait. Only the calls that find it out wait; then one background task probes the
+// engine until it answers.
 type outage struct {
-	err       atomic.Pointer[error]
-	nextProbe atomic.Int64 // when to probe again, in nanoseconds since 1970
+	err     atomic.Pointer[error]
+	probing atomic.Bool
 }
 
-// current returns why the engine is down. It returns nil if the engine is up, or if
-// this caller is to probe it.
-func (o *outage) current(interval time.Duration) error {
-	err := o.err.Load()
-	if err == nil {
-		return nil
+// current returns why the engine is down, or nil if it is up.
+func (o *outage) current() error {
+	if err := o.err.Load(); err != nil {
+		return *err
 	}
-	now, next := time.Now(), o.nextProbe.Load()
-	if now.UnixNano() >= next && o.nextProbe.CompareAndSwap(next, now.Add(interval).UnixNano()) {
-		return nil
-	}
-	return *err
-}
-
-func (o *outage) begin(err error, interval time.Duration) {
-	o.nextProbe.Store(time.Now().Add(interval).UnixNano())
-	o.err.Store(&err)
+	return nil
 }
 
 // end clears the outage. It loads first, since a store on every call would contend for the
@@ -37,4 +30,43 @@ func (o *outage) end() {
 	if o.err.Load() != nil {
 		o.err.Store(nil)
 	}
+}
+
+// beginOutage records that the engine is down, and starts to probe it.
+func (c *core) beginOutage(err error) {
+	c.outage.err.Store(&err)
+	if c.policy.OnDown != Closed && !c.inProcess && c.outage.probing.CompareAndSwap(false, true) {
+		c.tasks.Go(c.probe)
+	}
+}
+
+// probe asks the engine twice per LocalCache, until it answers or the guard is closed. It
+// looks up a key that no call has.
+func (c *core) probe() {
+	tick := time.NewTicker(max(c.policy.LocalCache/2, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-c.closing:
+			return
+		}
+		if !c.answers() {
+			continue
+		}
+		c.outage.end()
+		c.outage.probing.Store(false)
+		// Another call may have found the engine down again, and seen that a probe runs.
+		if c.outage.current() == nil || !c.outage.probing.CompareAndSwap(false, true) {
+			return
+		}
+	}
+}
+
+// answers reports whether the engine answers.
+func (c *core) answers() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), detach.Timeout)
+	defer cancel()
+	_, err := c.ledger.Lookup(ctx, c.keyPrefix+":probe")
+	return err == nil || !isDown(err) && ctx.Err() == nil
 }

@@ -66,7 +66,7 @@ type Policy struct {
 	LocalCache time.Duration
 
 	// Message is the text for a user whose duplicate was refused, by language.
-	// Default: [DefaultMessage].
+	// Default: [DefaultMessage], or [DoneMessage] once the work is done.
 	Message Message
 
 	// Status is the HTTP status of that refusal. Default: 409 if After is Keep, and

@@ -19,6 +19,7 @@ type Stats struct {
 	CleanedUp  uint64             // claims without a reply that were undone
 	Took       time.Duration      // time from claim to settlement, summed over all claims
 	Waited     time.Duration      // time waited, summed over all calls
+	Local      uint64             // claims that only this process knew of; see [Claim.Local]
 }
 
 // verdicts and endings list all values, in the order of their counters.
@@ -33,6 +34,7 @@ type counters struct {
 	verdicts            [len(verdicts)]atomic.Uint64
 	endings             [len(endings)]atomic.Uint64
 	lost, cleanedUp     atomic.Uint64
+	local               atomic.Uint64
 	renewed, notRenewed atomic.Uint64
 	took, waited        atomic.Int64 // nanoseconds
 }
@@ -54,7 +56,7 @@ func (c *counters) stats() Stats {
 		Running: c.running.Load(), Waiting: c.waiting.Load(),
 		Asked: c.asked.Load(), Coalesced: c.coalesced.Load(),
 		Verdicts: make(map[Verdict]uint64), Endings: make(map[Ending]uint64),
-		Lost: c.lost.Load(), CleanedUp: c.cleanedUp.Load(),
+		Lost: c.lost.Load(), Local: c.local.Load(), CleanedUp: c.cleanedUp.Load(),
 		Renewed: c.renewed.Load(), NotRenewed: c.notRenewed.Load(),
 		Took: time.Duration(c.took.Load()), Waited: time.Duration(c.waited.Load()),
 	}

@@ -3,7 +3,9 @@ package interlockhttp
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
+	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
@@ -16,10 +18,28 @@ func (q *request) refuse(err error) {
 	if q.keyField != "" {
 		h[fieldKey] = q.Header[q.keyField]
 	}
-	if p.SameKey && q.middleware.keeps() {
-		h[fieldExpires] = q.middleware.expires // for how long a repeat makes sense
+	if p.SameKey && q.middleware.keeps() { // for how long a repeat makes sense
+		h[fieldExpires] = q.middleware.expires
+		if left, ok := recordLeft(err); ok {
+			h[fieldExpires] = []string{wholeSeconds(left)}
+		}
 	}
 	q.settings.sendProblem(q.w, q.Request, p)
+}
+
+// recordLeft returns how long the record behind an error lasts, if the error knows.
+func recordLeft(err error) (time.Duration, bool) {
+	var (
+		unknown *guard.UnknownError
+		failed  *guard.FailedError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return unknown.Left, true
+	case errors.As(err, &failed):
+		return failed.Left, true
+	}
+	return 0, false
 }
 
 // contextEnded replaces err if the request's own context ended while it waited for another
@@ -96,7 +116,11 @@ func (m *Middleware) duplicateProblem(e *guard.DuplicateError) *Problem {
 	p.RetryAfter = e.RetryAfter
 	p.SameKey = p.SameKey && m.keeps() // without a kept response a repeat would run again, so a client must not retry by itself
 	if code != TooManyWaiters {
-		p.Status, p.Message = e.Status, e.Message
+		p.Status = e.Status
+	}
+	// A problem has its own text for a duplicate of work that is done.
+	if code != TooManyWaiters && !maps.Equal(e.Message, guard.DoneMessage()) {
+		p.Message = e.Message
 	}
 	if e.Running && m.policy.After != guard.Window {
 		p.RetryAfter = m.latency.retryAfter(e.RetryAfter)

@@ -13,6 +13,7 @@ const (
 	fieldStored    = "Idempotency-Stored"  // false: a repeat does not get this response
 	fieldExpires   = "Idempotency-Expires" // seconds for which the response is kept
 	fieldUnguarded = "Interlock-Unguarded" // true: the engine was down, and the request ran unguarded
+	fieldLocal     = "Interlock-Local"     // true: the engine was down, and this process alone guarded the request
 	fieldOutcome   = "Interlock-Outcome"   // from the handler: what it did; removed
 )
 
@@ -26,7 +27,7 @@ var notKept = fields(
 	"X-Csrf-Token", "X-Xsrf-Token", "Csrf-Token",
 	"X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Trace-Id", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context",
 	"Traceparent", "Tracestate", "B3", "Uber-Trace-Id",
-	fieldKey, fieldReplayed, fieldStored, fieldExpires, fieldUnguarded, fieldOutcome,
+	fieldKey, fieldReplayed, fieldStored, fieldExpires, fieldUnguarded, fieldLocal, fieldOutcome,
 )
 
 // notKeptPrefixes lists prefixes of such names.

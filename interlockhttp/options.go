@@ -347,6 +347,11 @@ func (s *settings) guards(method string) bool {
 }
 
 // seconds returns d in whole seconds, rounded up.
+// wholeSeconds rounds down: a client must not rely on a response for longer.
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(int64(max(d, 0)/time.Second), 10)
+}
+
 func seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

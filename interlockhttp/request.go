@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/guard"
 )
@@ -26,6 +27,7 @@ type request struct {
 	response       Response // to be stored
 	notStored      bool     // a repeat does not get this response
 	unguarded      bool     // the handler runs without a claim
+	local          bool     // only this process knows of the claim
 }
 
 var errUnguarded = errors.New("interlockhttp: the request has no key and needs none")
@@ -52,7 +54,7 @@ func (q *request) serve() {
 		return
 	}
 	if response, ok := claim.Result(); ok {
-		q.replay(response)
+		q.replay(response, claim.Left())
 		return
 	}
 	q.run(ctx, claim)
@@ -168,7 +170,7 @@ func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *g
 func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	defer claim.Abandon() //nolint:errcheck // the claim is settled by then, unless the handler panicked
 	q.unguarded = claim.Unguarded() != nil
-	q.notStored = q.unguarded
+	q.notStored, q.local = q.unguarded, claim.Local()
 	c := &q.capture
 	c.maxBody, c.keeping = q.settings.maxResponse, q.middleware.keeps()
 	c.passThrough = q.settings.tee || !c.keeping
@@ -224,6 +226,9 @@ func (q *request) mark(h http.Header) {
 	if q.unguarded { // set late, because a proxy that forwards a 1xx clears the header
 		h.Set(fieldUnguarded, "true")
 	}
+	if q.local {
+		h.Set(fieldLocal, "true")
+	}
 	if !q.middleware.keeps() {
 		return
 	}
@@ -236,8 +241,8 @@ func (q *request) mark(h http.Header) {
 
 var notStored, replayed, noStore = []string{"false"}, []string{"true"}, []string{"no-store"}
 
-// replay sends the stored response.
-func (q *request) replay(r *Response) {
+// replay sends the stored response, which is kept for left.
+func (q *request) replay(r *Response, left time.Duration) {
 	switch allow := q.settings.allow; {
 	case allow != nil && !allow(q.Request, r):
 		q.refuse(newProblem(ResultUnavailable))
@@ -250,6 +255,9 @@ func (q *request) replay(r *Response) {
 	}
 	h := q.w.Header()
 	q.mark(h)
+	if q.middleware.keeps() {
+		h[fieldExpires] = []string{wholeSeconds(left)}
+	}
 	r.write(q.w, h)
 }
 

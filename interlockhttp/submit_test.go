@@ -3,6 +3,7 @@ package interlockhttp_test
 import (
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,7 @@ func TestSubmit(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			a := s.ask("", "x", with("Accept-Language", "zh-CN"))
 			p := a.problem(429, interlockhttp.Duplicate)
-			if got := a.header.Get("Retry-After"); got != "4" || p.RetryAfter != 3500 || p.Detail != "操作处理中，请勿重复提交" {
+			if got := a.header.Get("Retry-After"); got != "4" || p.RetryAfter != 3500 || !strings.HasPrefix(p.Detail, "该操作刚刚已经提交过，请勿重复提交") {
 				t.Errorf("it is told %+v, and to come back in %s s", p, got)
 			}
 			s.ask("", "y").is(201, "order 2 of y")

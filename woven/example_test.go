@@ -42,5 +42,5 @@ func Example() {
 	// submitted by ann
 	// <nil>
 	// true
-	// operation in progress, please do not submit again
+	// this was submitted a moment ago, please do not submit again
 }

@@ -247,7 +247,14 @@ func TestScopes(t *testing.T) {
 func TestOnceWhileTheEngineIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faulty := enginetest.NewFaulty(memory.New())
-		ctx := interlock.NewContext(t.Context(), interlock.New(faulty))
+		var degraded []interlock.Degraded
+		var failed []interlock.Failed
+		client := interlock.New(faulty, interlock.WithTrace(&interlock.Trace{
+			Degraded: func(e interlock.Degraded) { degraded = append(degraded, e) },
+			Failed:   func(e interlock.Failed) { failed = append(failed, e) },
+		}))
+		defer client.Close(context.Background())
+		ctx := interlock.NewContext(t.Context(), client)
 		refuseAll(faulty)
 		if _, _, err := placeOrder(ctx, site("once", ""), woven.Key1("42"), noWork); !errors.Is(err, guard.ErrDown) {
 			t.Errorf("closed: got %v, want ErrDown", err)
@@ -258,15 +265,25 @@ func TestOnceWhileTheEngineIsDown(t *testing.T) {
 		if _, _, err := placeOrder(ctx, site("submit", ""), woven.Key1("42"), noWork); err != nil {
 			t.Errorf("open: got %v, want a run", err)
 		}
+		if len(degraded) != 1 || degraded[0].Name != "submit-pay" || client.Stats().Unguarded != 1 {
+			t.Errorf("the unguarded run is reported as %+v, and counted %d times", degraded, client.Stats().Unguarded)
+		}
+		if len(failed) != 2 || client.Stats().Failed != 2 {
+			t.Errorf("the refused runs are reported as %+v, and counted %d times", failed, client.Stats().Failed)
+		}
+		faulty.Heal()
 	})
 }
 
 func TestALostClaimReturnsErrLost(t *testing.T) {
-	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("once", "lease=1s max-hold=2s")
 		_, _, err := placeOrder(ctx, s, woven.Key1("42"), func(ctx context.Context) error { <-ctx.Done(); return nil })
 		if !errors.Is(err, interlock.ErrLost) {
 			t.Errorf("got %v, want ErrLost", err)
+		}
+		if n := client.Stats().Lost; n != 1 {
+			t.Errorf("the client counts %d lost, want 1", n)
 		}
 	})
 }

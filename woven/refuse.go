@@ -57,6 +57,10 @@ func (s *Site) refuse(st *state, err error, errp *error) (quiet bool) {
 
 func (s *Site) refused(st *state, err error) *RefusedError {
 	e := &RefusedError{Site: s, Message: st.policy.Message, Err: err}
+	var duplicate *guard.DuplicateError
+	if errors.As(err, &duplicate) {
+		e.Message = duplicate.Message // it says whether the work runs or is done
+	}
 	if e.Message == nil { // a lock; a guard's policy has a message
 		e.Message = st.rule.Messages(DefaultMessage())
 	}

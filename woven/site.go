@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
@@ -134,8 +135,26 @@ func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
 		return g, nil
 	}
 	return st.guards.make(c, func() (*guard.Guard[results], error) {
-		return guard.New[results](c, st.policy, guard.WithCodec(codec{}))
+		return guard.New[results](c, st.policy, guard.WithCodec(codec{}), guard.WithTrace(reportTo(c)))
 	}, (*guard.Guard[results]).Close)
+}
+
+// reportTo returns a trace that reports failures of the engine and lost claims to a
+// client. A directive has no trace of its own. The trace does not keep the client.
+func reportTo(c *interlock.Client) *guard.Trace {
+	to := weak.Make(c)
+	return &guard.Trace{
+		Checked: func(e guard.Checked) {
+			if client := to.Value(); client != nil && e.Verdict == guard.Down {
+				client.ReportFailed(interlock.Failed{Key: e.Key, Waited: e.Waited, Err: e.Err})
+			}
+		},
+		Lost: func(e guard.Lost) {
+			if client := to.Value(); client != nil {
+				client.ReportLost(interlock.Lost{Key: e.Key, Fence: e.Fence, Held: e.Took, Err: e.Err})
+			}
+		},
+	}
 }
 
 // guardKey returns the guard key of a call.

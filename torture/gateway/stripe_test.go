@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A bank counts charges by their description. It fails the first request of each, after
+// it has charged.
+type bank struct {
+	mu      sync.Mutex
+	charges map[string]int
+	fail    func(http.ResponseWriter)
+}
+
+func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	order := r.FormValue("description")
+	b.mu.Lock()
+	b.charges[order]++
+	n := b.charges[order]
+	b.mu.Unlock()
+	if n == 1 && b.fail != nil {
+		b.fail(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"id": "ch_%d", "object": "charge", "amount": 700}`, n)
+}
+
+// charged returns how often an order was charged.
+func (b *bank) charged(order string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.charges[order]
+}
+
+func status(code int) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Stripe-Should-Retry", "true") // as Stripe says it
+		w.WriteHeader(code)
+		fmt.Fprint(w, `{"error": {"message": "the bank failed", "type": "api_error"}}`)
+	}
+}
+
+func resetConnection(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	_ = conn.(*net.TCPConn).SetLinger(0)
+	_ = conn.Close()
+}
+
+// Stripe's own clients, with retries on, charge once through a proxy with its defaults.
+func TestGatewayStripe(t *testing.T) {
+	clients := map[string]func(t *testing.T) []string{"stripe-python": stripePython, "stripe-go": stripeGo}
+	failures := []struct {
+		name    string
+		fail    func(http.ResponseWriter)
+		charges int    // at most
+		want    string // in what the client prints
+	}{
+		{"the bank succeeds", nil, 1, "got ch_1"},
+		{"the bank answers 500 once", status(500), 1, "got an error"},
+		{"the bank resets the connection once", resetConnection, 1, "got an error"},
+		{"a proxy of the bank answers 502 once", status(502), 1, "got an error"},
+		{"the bank answers 503 once and did nothing", status(503), 2, "got"}, // not every client retries it
+	}
+	for name, install := range clients {
+		t.Run(name, func(t *testing.T) {
+			command := install(t)
+			for i, f := range failures {
+				t.Run(f.name, func(t *testing.T) {
+					b := &bank{charges: make(map[string]int), fail: f.fail}
+					service := httptest.NewServer(b)
+					defer service.Close()
+					order := fmt.Sprintf("%s-%d", name, i)
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+					defer cancel()
+					out, err := exec.CommandContext(ctx, command[0], append(command[1:], proxyTo(t, service.URL), order)...).CombinedOutput()
+					if err != nil || !strings.Contains(string(out), f.want) {
+						t.Errorf("%v: no %q in\n%s", err, f.want, out)
+					}
+					if n := b.charged(order); n == 0 || n > f.charges {
+						t.Errorf("the bank was asked %d times, want at most %d", n, f.charges)
+					}
+					fmt.Printf("gateway: %-13s %-41s: asked %d times, the client %s\n", name, f.name, b.charged(order), strings.TrimSpace(string(out)))
+				})
+			}
+		})
+	}
+}
+
+// proxyTo starts interlock proxy with its defaults, and returns its URL.
+func proxyTo(t *testing.T, to string) string {
+	t.Helper()
+	address := free(t)
+	proxy := exec.Command(command, "proxy", "--to", to, "--listen", address, "--admin", "off")
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Process.Kill(); _ = proxy.Wait() })
+	url := "http://" + address
+	listens(t, url)
+	return url
+}
+
+// stripePython installs Stripe's Python client and returns the command that charges.
+func stripePython(t *testing.T) []string {
+	need(t, "python3")
+	dir := t.TempDir()
+	out, err := exec.Command("python3", "-m", "pip", "install", "--quiet", "--target", dir, "stripe").CombinedOutput()
+	if err != nil {
+		notToBeHad(t, "stripe-python", out)
+	}
+	t.Setenv("PYTHONPATH", dir)
+	return []string{"python3", "testdata/charge.py"}
+}
+
+// stripeGo builds a program with Stripe's Go client and returns its command.
+func stripeGo(t *testing.T) []string {
+	dir := t.TempDir()
+	source, err := os.ReadFile("testdata/stripe-go/main.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"main.go": string(source), "go.mod": "module stripe\n\ngo 1.26\n\nrequire github.com/stripe/stripe-go/v82 v82.5.1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-mod=mod", "-o", "stripe", ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	if out, err := build.CombinedOutput(); err != nil {
+		notToBeHad(t, "stripe-go", out)
+	}
+	return []string{filepath.Join(dir, "stripe")}
+}
+
+// notToBeHad skips a test without its package, and says so.
+func notToBeHad(t *testing.T, name string, out []byte) {
+	t.Helper()
+	fmt.Printf("gateway: NOT CHECKED with %s, which is not to be had here: %s\n", name, strings.TrimSpace(string(out[max(0, len(out)-200):])))
+	t.SkipNow()
+}
