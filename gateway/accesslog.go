@@ -16,7 +16,8 @@ import (
 
 // log writes what a rule did with a request; s is nil if no rule was involved. The level
 // is debug for success, info for a refusal, and warn if the outcome is unknown or the
-// engine or upstream is down. Keys appear as a hash. During an outage, lines are sampled.
+// engine or upstream is down. A guard's record appears with its id, a lock's key as a
+// hash. During an outage, lines are sampled.
 func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	level := slog.LevelDebug
 	switch {
@@ -46,7 +47,7 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 		slog.String("outcome", outcome), slog.Duration("took", time.Since(x.began)),
 	}
 	if s != nil {
-		attrs = append(attrs, slog.String("rule", name), slog.String("key", hashed(s.key)))
+		attrs = append(attrs, slog.String("rule", name), slog.String("key", s.logID()))
 	}
 	if res.code != "" {
 		attrs = append(attrs, slog.String("code", string(res.code)))
@@ -77,13 +78,22 @@ func (res *result) causeText() string {
 	return text
 }
 
-// hashed returns a short hash, by which lines about the same key can be found.
+// logID returns the id of the record, or a hash of the lock's key.
+func (s *ruleStep) logID() string {
+	if s.record != "" {
+		return s.record
+	}
+	return hashed(s.key)
+}
+
+// hashed returns a short hash, by which lines about the same key can be found. It is the
+// key_hash of the admin API's audit log.
 func hashed(key string) string {
 	if key == "" {
 		return ""
 	}
-	// Six bytes keep lines short. A collision joins two keys in a search, and does no other
-	// harm.
+	// Eight bytes keep lines short. A collision joins two keys in a search, and does no
+	// other harm.
 	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:6])
+	return hex.EncodeToString(sum[:8])
 }

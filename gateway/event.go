@@ -9,18 +9,18 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// An Event is one rule's work on one request. Method, Path and Key are the client's
-// bytes: escape them before you print them.
+// An Event is one rule's work on one request. Method, Path and the key of a lock are the
+// client's bytes: escape them before you print them.
 type Event struct {
-	Rule    string  `json:"rule"` // its name
-	Verb    string  `json:"verb"` // lock, once or submit
-	Key     string  `json:"key"`
+	Rule    string  `json:"rule"`           // its name
+	Verb    string  `json:"verb"`           // lock, once or submit
+	Key     string  `json:"key"`            // of the lock; or the id of the guard's record, never the client's key. As the admin API lists it
 	Outcome string  `json:"outcome"`        // ran, replayed, refused, waited, unguarded, local, shadowed, unknown, failed
 	Code    string  `json:"code,omitempty"` // of the problem, if the request was refused
 	Method  string  `json:"method"`
 	Path    string  `json:"path"` // cut after 1 KiB
 	Status  int     `json:"status"`
-	Took    float64 `json:"took_s"` // seconds
+	Took    float64 `json:"took_ms"` // milliseconds
 }
 
 // waitThreshold is the delay from which a request counts as one that waited for its
@@ -73,8 +73,8 @@ func (s *ruleStep) report(h http.Header) {
 		return
 	}
 	x.gateway.options.Events(Event{
-		Rule: s.rule.Do.Name, Verb: string(s.rule.Do.Verb), Key: s.key, Outcome: outcome, Code: string(s.result.code),
-		Method: cut(x.request.Method), Path: cut(x.request.URL.Path), Status: x.response.status, Took: time.Since(s.began).Seconds(),
+		Rule: s.rule.Do.Name, Verb: string(s.rule.Do.Verb), Key: s.id(), Outcome: outcome, Code: string(s.result.code),
+		Method: cut(x.request.Method), Path: cut(x.request.URL.Path), Status: x.response.status, Took: float64(time.Since(s.began).Microseconds()) / 1000,
 	})
 }
 

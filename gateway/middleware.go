@@ -76,7 +76,7 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 	if len(methods) == 0 {
 		methods = changing
 	}
-	opts = append(opts, interlockhttp.MaxResponse(s.limits.Response), interlockhttp.Methods(methods...),
+	opts = append(opts, interlockhttp.MaxResponse(s.limits.Response), interlockhttp.Methods(methods...), interlockhttp.OnKey(setRecord),
 		interlockhttp.Guarding(guard.Replacing())) // during a reload, two guards may have one name
 	// With the scope user+key, the user is a part of the record's key, so one user cannot
 	// replay the response of another.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/rule"
 )
@@ -24,7 +25,8 @@ type ruleStep struct {
 	began    time.Time
 	ran      time.Time // when the inner step began; zero if it did not
 	identity *identity // nil if the rule has no principal
-	key      string    // as the engine gets it
+	key      string    // of a lock, as the engine gets it; of a guard, as the client sent it
+	record   string    // the id of a guard's record, a hash
 	fence    uint64
 	refused  bool // by this rule, not by an inner one
 	shadow   bool // this rule would have refused or replayed it
@@ -147,6 +149,22 @@ func (s *ruleStep) setKey(key string) string {
 	}
 	s.key = key
 	return key
+}
+
+// id returns the lock or record of the request as the admin API lists it: the key of a
+// lock, or the id of a record, which reveals neither the user nor the client's key.
+func (s *ruleStep) id() string {
+	if s.rule.Do.Verb == rule.Lock {
+		return s.key
+	}
+	return s.record
+}
+
+// setRecord is the callback that gets the key of a guarded request.
+func setRecord(r *http.Request, key guard.Key) {
+	s := stepOf(r.Context())
+	// A key that cannot be stored is refused later, and has no record.
+	s.record, _ = guard.StoredKey(s.rule.Policy.Name, s.rule.Policy.Scope, key)
 }
 
 // answer is the callback with which package interlockhttp refuses a request.

@@ -58,6 +58,20 @@ func (k Key) For(payload ...[]byte) Key {
 	return k
 }
 
+// StoredKey returns a key as the engine stores it, without the client's prefix: the key
+// of a [Record]. name and s are those of the guard's policy; the guard must not use
+// [HashWith].
+func StoredKey(name string, s Scope, k Key) (string, error) {
+	if s == "" {
+		s = PerUser
+	}
+	if err := k.check(s); err != nil {
+		return "", err
+	}
+	sum := k.digest(name, s, nil)
+	return interlock.Key(name) + ":" + base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}
+
 // maxPart bounds a part of a key, in bytes. More than that is data in the wrong place.
 const maxPart = 1024
 

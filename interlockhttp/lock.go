@@ -102,6 +102,7 @@ func (s *settings) rejectGuardOptions() {
 		{"Tee", s.tee},
 		{"WithTokens", s.tokens != nil},
 		{"Allow", s.allow != nil},
+		{"OnKey", s.onKey != nil},
 		{"Guarding", s.guardOptions != nil},
 	} {
 		if o.set {

@@ -42,6 +42,7 @@ type settings struct {
 	messages           map[Code]guard.Message
 	docs               string
 	writeProblem       func(http.ResponseWriter, *http.Request, *Problem)
+	onKey              func(*http.Request, guard.Key)
 	shadow             func(Shadowed)
 	tokens             *guard.Tokens
 	form               string
@@ -330,6 +331,10 @@ func WithTokens(t *guard.Tokens, form string) Option {
 func Allow(may func(*http.Request, *Response) bool) Option {
 	return func(s *settings) { s.allow = may }
 }
+
+// OnKey sets a function that gets the key of each request before it is claimed. With
+// [guard.StoredKey], a log can name the record. It must not change the request.
+func OnKey(f func(*http.Request, guard.Key)) Option { return func(s *settings) { s.onKey = f } }
 
 // Guarding passes options on to the guard.
 func Guarding(opts ...guard.Option) Option {

@@ -85,6 +85,9 @@ func (q *request) identify() (guard.Key, error) {
 			return key, err
 		}
 	}
+	if s.onKey != nil {
+		s.onKey(q.Request, key)
+	}
 	if err := q.rewind(); err != nil {
 		return key, keyProblemOf(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -100,6 +102,14 @@ func TestEvents(t *testing.T) {
 		l.is("gateway")
 		w.api.Publish("odd", func() {}) // has no JSON
 		l.is("odd")
+	})
+	t.Run("the error of a lock event contains no holder", func(t *testing.T) {
+		events := admin.NewEvents()
+		l := open(t, func(o *admin.Options) { o.Events = events }).listen("")
+		events.Trace().Contended(interlock.Contended{Key: "a:1", Holder: "id-of-the-holder:1", Err: errors.New("held by id-of-the-holder:1")})
+		if what := l.is("lock.contended").Data.(map[string]any); strings.Contains(fmt.Sprint(what), "id-of-the-holder") || !strings.HasPrefix(what["error"].(string), "held by ") {
+			t.Errorf("the event is %v", what)
+		}
 	})
 	t.Run("a client that reconnects resumes where it was", func(t *testing.T) {
 		w := open(t)

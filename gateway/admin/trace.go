@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -32,14 +33,14 @@ func (e *Events) Trace() *interlock.Trace {
 			})
 		},
 		Contended: func(x interlock.Contended) {
-			e.publishLock("lock.contended", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), WaitedMS: millis(x.Waited), Error: text(x.Err)})
+			e.publishLock("lock.contended", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), WaitedMS: millis(x.Waited), Error: lockError(x.Err, x.Holder)})
 		},
 		Released: func(x interlock.Released) {
 			e.publishLock("lock.released", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held)})
 		},
 		Lost: func(x interlock.Lost) {
 			e.publishLock("lock.lost", LockEvent{
-				Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held), Error: text(x.Err),
+				Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held), Error: lockError(x.Err, x.Holder),
 			})
 		},
 	}
@@ -59,6 +60,14 @@ func text(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// lockError is text with a hash in place of the holder.
+func lockError(err error, holder string) string {
+	if holder == "" {
+		return text(err)
+	}
+	return strings.ReplaceAll(text(err), holder, owner(holder))
 }
 
 const (

@@ -8,12 +8,15 @@ var (
 			"By default, POST and PATCH requests that carry an Idempotency-Key are guarded: a\n" +
 			"repeated request gets the first response, and the service is called once. Other\n" +
 			"requests pass. For production, use interlock serve.\n\n" +
+			"The admin API needs a token. The proxy makes one at start, prints a login link and\n" +
+			"leaves the token in a file that only its user can read.\n\n" +
 			"On SIGTERM or Ctrl-C, the proxy answers pending requests and exits with 0; a second\n" +
 			"signal kills it. It reloads --rules on SIGHUP and when the file changes.",
 		"放在服务前面，每个请求只发给服务一次。\n" +
 			"没有 --once 和 --rules 时，带 Idempotency-Key 的 POST 和 PATCH 请求受到保护：\n" +
 			"重复发送的人得到第一次的答复，服务只被调用一次。其他请求直接通过。\n" +
 			"长期使用请看：interlock serve。\n\n" +
+			"管理接口需要令牌：启动时生成一个，打印登录链接，并写进只有当前用户能读的文件。\n\n" +
 			"SIGTERM 和 Ctrl-C：先答完在场的请求，再以 0 退出；再来一次则立即退出。\n" +
 			"SIGHUP 或文件有改动时，重新读取 --rules。",
 	}
@@ -23,11 +26,15 @@ var (
 			"checks. It reloads the file on SIGHUP, on a change and on POST /api/v1/reload. A file\n" +
 			"with a mistake changes nothing. On SIGTERM or Ctrl-C, /readyz fails, the gateway\n" +
 			"waits for shutdown.delay, answers pending requests and exits with 0; a second signal\n" +
-			"kills it.",
+			"kills it.\n\n" +
+			"The admin API needs a token. If the file has none, serve makes one at start, prints a\n" +
+			"login link and leaves the token in a file that only its user can read.",
 		"按文件行事：反向代理加规则、管理接口、健康检查。\n" +
 			"SIGHUP、文件改动和 POST /api/v1/reload 会重新读取：要么全部生效，\n" +
 			"有错则什么都不变。SIGTERM 和 Ctrl-C：/readyz 先转为不可用，等待 shutdown.delay，\n" +
-			"答完在场的请求，再以 0 退出；再来一次则立即退出。",
+			"答完在场的请求，再以 0 退出；再来一次则立即退出。\n\n" +
+			"管理接口需要令牌：文件里没有时，启动时生成一个，打印登录链接，\n" +
+			"并写进只有当前用户能读的文件。",
 	}
 
 	FlagProxyTo     = Text{"URL of the service; repeat it for several upstreams in turn", "真正干活的服务；可给多个，轮流转发"}

@@ -1,0 +1,114 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// stored returns the id of a record of a guard whose scope is a user's key.
+func stored(t *testing.T, name, user, id string) string {
+	t.Helper()
+	key, err := guard.StoredKey(name, guard.PerUser, guard.Of(user, id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Events and log lines name the record by the id that lists of records show. They contain
+// neither the client's key nor its token. JSON is in snake_case, and durations are in
+// milliseconds.
+func TestEventsContainNoKeys(t *testing.T) {
+	const secret = "key-of-ann-0123456789"
+	form := on("POST /sign-up", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "sign-up"})
+	form.Form = "sign-up"
+	cfg := withRules(orders(), form, on("POST /click", rule.Submit, "{header.Idempotency-Key}", guard.Policy{Name: "click", After: guard.Window, Window: time.Minute}))
+	cfg.Namespace, cfg.Tokens = "shop", &config.Tokens{}
+	s := open(t, withRules(), nil)
+	cfg.Upstream = s.gateway.Config().Upstream
+	client := interlock.New(nil)
+	defer client.Close(t.Context())
+	var events []gateway.Event
+	var log bytes.Buffer
+	g, err := gateway.New(cfg, gateway.Options{
+		Client: client, Events: func(e gateway.Event) { events = append(events, e) },
+		Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close(t.Context())
+	send := func(method, path, field, value string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, path, strings.NewReader("x"))
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header.Set("X-User", "ann")
+		r.Header.Set(field, value)
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w
+	}
+	var token struct{ Token string }
+	if w := send(http.MethodGet, "/idempotent-token?form=sign-up", "Accept", "*/*"); json.Unmarshal(w.Body.Bytes(), &token) != nil || token.Token == "" {
+		t.Fatalf("no token: %d %s", w.Code, w.Body)
+	}
+	for range 2 {
+		send(http.MethodPost, "/orders", "Idempotency-Key", secret)
+		send(http.MethodPost, "/click", "Idempotency-Key", secret)
+		send(http.MethodPost, "/sign-up", "Idempotent-Token", token.Token)
+	}
+	send(http.MethodPost, "/sign-up", "Idempotent-Token", secret) // is refused: it is no token
+
+	all, err := guard.NewRecords(client.With(interlock.Prefix("shop:")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, _, err := all.From(t.Context(), "", "")
+	if err != nil || len(records) != 3 {
+		t.Fatalf("the records are %+v, %v", records, err)
+	}
+	ids := map[string]string{}
+	for _, rec := range records {
+		ids[rec.Guard] = rec.Key
+	}
+	if len(events) != 7 {
+		t.Fatalf("there are %d events: %+v", len(events), events)
+	}
+	for _, e := range events[:6] {
+		if e.Key != ids[e.Rule] || strings.Count(log.String(), `"key":"`+e.Key+`"`) != 2 {
+			t.Errorf("the event is %+v, and the record of %s is %s; the log is\n%s", e, e.Rule, ids[e.Rule], &log)
+		}
+	}
+	for _, e := range events {
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), secret) || strings.Contains(string(text), token.Token) {
+			t.Errorf("the event contains a key or token: %s", text)
+		}
+		for _, m := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(string(text), -1) {
+			if !regexp.MustCompile(`^[a-z_]+$`).MatchString(m[1]) || strings.HasSuffix(m[1], "_s") {
+				t.Errorf("the field %s is not in snake_case, or in seconds: %s", m[1], text)
+			}
+		}
+		if !strings.Contains(string(text), `"took_ms":`) || e.Took <= 0 || e.Took > 600_000 {
+			t.Errorf("the event has no duration in milliseconds: %s", text)
+		}
+	}
+	if strings.Contains(log.String(), secret) || strings.Contains(log.String(), token.Token) {
+		t.Errorf("the log contains a key or token:\n%s", &log)
+	}
+}
