@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -15,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
@@ -134,6 +137,55 @@ func TestFingerprint(t *testing.T) {
 			}
 			s.ran(1)
 		})
+	}
+}
+
+// A key belongs to one account: the same key for another one is another request.
+func TestAccountHeaders(t *testing.T) {
+	for name, c := range map[string]struct {
+		header string
+		same   bool
+		opts   []interlockhttp.Option
+	}{
+		"by default, Stripe-Account counts": {header: "Stripe-Account"},
+		"by default, X-Request-Id does not": {header: "X-Request-Id", same: true},
+		"a chosen field counts":             {header: "X-Branch", opts: []interlockhttp.Option{interlockhttp.FingerprintHeaders("x-branch")}},
+		"a chosen list replaces the default": {
+			header: "Stripe-Account", same: true, opts: []interlockhttp.Option{interlockhttp.FingerprintHeaders("X-Branch")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, kept, nil, c.opts...)
+			first := s.ask("k-1", "x", with(c.header, "1"))
+			again := s.ask("k-1", "x", with(c.header, "2"))
+			if c.same {
+				again.replays(first)
+			} else {
+				again.problem(422, interlockhttp.KeyReused)
+			}
+		})
+	}
+}
+
+// The names of wildcards are not part of a request.
+func TestRenamedWildcards(t *testing.T) {
+	for pattern, want := range map[string]int{"POST /orders/{order}": 200, "POST /orders/{rest...}": 422, "POST /{a}/{b}": 422} {
+		m, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders"}, interlockhttp.User(func(*http.Request) string { return "ann" }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler := m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for i, p := range []string{"POST /orders/{id}", pattern} {
+			mux := http.NewServeMux()
+			mux.Handle(p, handler)
+			r := httptest.NewRequest(http.MethodPost, "/orders/7", strings.NewReader("x"))
+			r.Header.Set("Idempotency-Key", "k-1")
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, r)
+			if i == 1 && w.Code != want {
+				t.Errorf("%s after %s: %d, want %d", p, "POST /orders/{id}", w.Code, want)
+			}
+		}
 	}
 }
 
