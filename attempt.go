@@ -196,7 +196,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	if m.opts.poll != nil && !listen {
 		return a.poll(), nil
 	}
-	a.sub.subscribe(m.core, a.asHeld()) // all waiters of the key, whoever leads
+	a.sub.subscribe(m.core, a.asHeld()) // the channel of the key, which every leader uses
 	pause := retry.MaxPoll
 	if a.turning() {
 		pause = turnLease / 2

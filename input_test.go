@@ -8,9 +8,22 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 )
 
 var inputLaws = []law{
+	{"a lease that the engine never grants is refused as an option, and nothing is sent", func(t *testing.T, w *world) {
+		c := w.on(limited{w.engine})
+		before := w.calls()
+		for _, m := range []interlock.Locker{c.Mutex("k:1", interlock.Lease(time.Hour)), c.Multi([]string{"k:1", "k:2"}, interlock.Watchdog(time.Hour))} {
+			_, _, err := m.Lock(t.Context())
+			wantErr(t, err, interlock.ErrOption)
+		}
+		if n := w.calls() - before; n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+		wantFree(t, c.Mutex("k:1", interlock.Lease(time.Minute)))
+	}},
 	{"an invalid key is refused before the engine is asked", func(t *testing.T, w *world) {
 		for _, key := range []string{
 			"", strings.Repeat("k", 1025), "k:\xff\xfe", "k:\x00", "k:\n", "k:{", "k:}", "k:{}x", "k:}a{", "a{b",
@@ -132,4 +145,13 @@ func FuzzKey(f *testing.F) {
 			t.Errorf("%q ends in a colon", x)
 		}
 	})
+}
+
+// limited is an engine that grants no lease longer than a minute.
+type limited struct{ engine.Engine }
+
+func (l limited) Capabilities() engine.Capabilities {
+	caps := l.Engine.Capabilities()
+	caps.LongestLease = time.Minute
+	return caps
 }

@@ -67,11 +67,16 @@ func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
 	return m
 }
 
-// setKind sets the kind of the lock, or an error if the engine lacks that kind.
+// setKind sets the kind of the lock, or an error if the engine lacks that kind or
+// grants no lease as long.
 func (m *Mutex) setKind(kind engine.Kind) {
 	m.kind = kind
 	if m.opts.err == nil && !m.core.caps.Has(kind) {
 		m.opts.err = unsupported(m.core.engine, kind.String()+" locks")
+	}
+	if longest := m.core.caps.LongestLease; m.opts.err == nil && longest > 0 && m.opts.lease > longest {
+		m.opts.err = fmt.Errorf("%w: a lease of %v is longer than the engine's limit of %v: shorten it, or raise the engine's LongestLease",
+			ErrOption, m.opts.lease, longest)
 	}
 }
 

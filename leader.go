@@ -40,7 +40,7 @@ func (l *leader) refused(r rival, once, polls, overtaken, first bool) (listen bo
 	q.answered, q.refused = true, time.Now()
 	q.rival, q.asked, q.outage = r, time.Time{}, outage{}
 	q.wasRefused(overtaken, first)
-	q.resolve(pending{rival: r})
+	q.resolve(result{rival: r})
 	if once {
 		return false, turn{}
 	}
@@ -63,7 +63,7 @@ func (l *leader) failed(o outage) {
 	q := l.queue
 	q.outage = o
 	if o.lease > 0 {
-		q.resolve(pending{ended: true})
+		q.resolve(result{ended: true})
 		q.letPass()
 	}
 }

@@ -234,7 +234,7 @@ func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
 	if !h.granted {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		wq.advance(s, m.key, pending{ended: true}, 0)
+		wq.advance(s, m.key, result{ended: true}, 0)
 		return
 	}
 	q.core.tasks.Go(func() {
@@ -279,7 +279,7 @@ func (q *localQueue) announce(g *grant) {
 	defer s.mu.Unlock()
 	if wq := s.queues[g.req.Key]; wq != nil {
 		wq.grantedTo(rival{holder: g.req.Holder, until: g.safeUntil})
-		wq.resolve(pending{rival: wq.rival})
+		wq.resolve(result{rival: wq.rival})
 	}
 }
 
@@ -309,7 +309,7 @@ func (q *localQueue) setHolder(l *lease) {
 		r := rivalOf(l)
 		wq.holder = l
 		wq.grantedTo(r)
-		wq.resolve(pending{rival: r})
+		wq.resolve(result{rival: r})
 	}
 }
 
@@ -320,7 +320,7 @@ func (q *localQueue) clearHolder(l *lease) {
 	defer s.mu.Unlock()
 	if wq := s.queues[l.req.Key]; wq != nil && wq.holder == l {
 		wq.granted, wq.holder, wq.rival = false, nil, rival{}
-		wq.advance(s, l.req.Key, pending{ended: true}, 0)
+		wq.advance(s, l.req.Key, result{ended: true}, 0)
 	}
 }
 
@@ -369,7 +369,7 @@ func (q *localQueue) handOver(g grant, t terms, wq *waitQueue, s *shard) (handed
 	defer s.mu.Unlock()
 	wq.granted, wq.rival = false, rival{}
 	wq.endTurn(&g, res.Listeners)
-	wq.advance(s, g.req.Key, pending{ended: true}, wq.yieldDelay(res.Listeners, time.Since(start), q.core.canQueue()))
+	wq.advance(s, g.req.Key, result{ended: true}, wq.yieldDelay(res.Listeners, time.Since(start), q.core.canQueue()))
 	return false, res.Outcome, err
 }
 

@@ -66,12 +66,17 @@ type handover struct {
 // A pending request is the one that the leader has sent. Goroutines that make a
 // single attempt wait for its answer instead of sending their own.
 type pending struct {
-	done   chan struct{} // closed when the rest is set
-	rival  rival         // another holder has the lock
-	err    error         // the leader failed
-	terms  terms         // of the leader that failed
-	outage outage        // during which it failed
-	ended  bool          // the leader gave up without an answer
+	done chan struct{} // closed when the rest is set
+	result
+}
+
+// A result is what the leader found.
+type result struct {
+	rival  rival  // another holder has the lock
+	err    error  // the leader failed
+	terms  terms  // of the leader that failed
+	outage outage // during which it failed
+	ended  bool   // the leader gave up without an answer
 }
 
 // A rival is a holder as seen at one moment.
@@ -133,11 +138,10 @@ func (q *waitQueue) joinPending() *pending {
 }
 
 // resolve gives the answer to the goroutines that joined the pending request.
-func (q *waitQueue) resolve(p pending) {
+func (q *waitQueue) resolve(r result) {
 	if q.pending != nil {
-		p.done = q.pending.done
-		*q.pending = p
-		close(p.done)
+		q.pending.result = r
+		close(q.pending.done)
 		q.pending = nil
 	}
 }
@@ -227,7 +231,7 @@ func (q *waitQueue) leaderFailed(s *shard, m *Mutex, err error) {
 	if err != nil && engine.Temporary(err) {
 		q.failWaiters(m.key)
 	}
-	q.advance(s, m.key, pending{err: err, terms: m.opts.terms(), outage: q.outage, ended: err == nil}, 0)
+	q.advance(s, m.key, result{err: err, terms: m.opts.terms(), outage: q.outage, ended: err == nil}, 0)
 }
 
 // failWaiters fails the waiters that have seen as much of an outage as they
@@ -272,8 +276,8 @@ func unasked(key string, err error) error {
 
 // advance makes the next waiter the leader, after a pause. Without a waiter the
 // queue closes when the pause is over.
-func (q *waitQueue) advance(s *shard, key string, p pending, pause time.Duration) {
-	q.resolve(p)
+func (q *waitQueue) advance(s *shard, key string, r result, pause time.Duration) {
+	q.resolve(r)
 	q.pausing, q.polling = false, false
 	if w := q.first; w != nil {
 		q.remove(w)

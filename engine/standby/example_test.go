@@ -31,7 +31,7 @@ func Example() {
 	}
 	report, err := e.Switch(ctx, standby.Standby)
 	fmt.Println("told:", len(report.Written), "sides, error:", err)
-	fmt.Println("nothing is granted for a while:", report.Freeze > standby.DefaultLongestLease)
+	fmt.Println("nothing is granted for a while:", report.Freeze > interlock.DefaultLease)
 	// Output:
 	// one at a time, on the primary
 	// told: 2 sides, error: <nil>

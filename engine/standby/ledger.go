@@ -20,8 +20,8 @@ var _ engine.Ledger = ledger{}
 // Claim implements [engine.Ledger]. After a switch another side may have an earlier
 // record: a claim that is granted here is settled with that outcome.
 func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
-	v := l.view.Load()
-	if err := l.check(v, time.Now(), c.Lease); err != nil {
+	v, err := l.check(ctx, c.Lease)
+	if err != nil {
 		return engine.Record{}, err
 	}
 	rec, err := v.caps.Ledger.Claim(ctx, c)
@@ -85,7 +85,7 @@ func (l ledger) adopt(ctx context.Context, v *view, c engine.Claim, rec, was eng
 // Renew implements [engine.Ledger].
 func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	v := l.view.Load()
-	return renew(l.Engine, v, cs, func(c engine.Claim) time.Duration { return c.Lease },
+	return renew(ctx, l.Engine, v, cs, func(c engine.Claim) time.Duration { return c.Lease },
 		func(cs []engine.Claim) []error { return v.caps.Ledger.Renew(ctx, cs) })
 }
 

@@ -11,8 +11,8 @@ import (
 
 // Acquire implements [engine.Engine].
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	v := e.view.Load()
-	if err := e.check(v, time.Now(), r.Lease); err != nil {
+	v, err := e.check(ctx, r.Lease)
+	if err != nil {
 		return engine.Grant{}, err
 	}
 	g, err := v.engine.Acquire(ctx, r)
@@ -26,21 +26,21 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 // side is lost: the freeze lasts as long as its lease.
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	v := e.view.Load()
-	return renew(e, v, rs, func(r engine.Request) time.Duration { return r.Lease },
+	return renew(ctx, e, v, rs, func(r engine.Request) time.Duration { return r.Lease },
 		func(rs []engine.Request) []error { return v.engine.Renew(ctx, rs) })
 }
 
 // renew renews the allowed requests, and returns an error for the others.
-func renew[T any](e *Engine, v *view, all []T, lease func(T) time.Duration, ask func([]T) []error) []error {
+func renew[T any](ctx context.Context, e *Engine, v *view, all []T, lease func(T) time.Duration, ask func([]T) []error) []error {
 	if err := e.checkRenewal(v, time.Now()); err != nil {
 		return slices.Repeat([]error{err}, len(all))
 	}
-	if !slices.ContainsFunc(all, func(x T) bool { return lease(x) > e.longest }) {
+	if !slices.ContainsFunc(all, func(x T) bool { return lease(x) > v.longest }) {
 		return ask(all)
 	}
 	errs := make([]error, len(all))
 	for i, x := range all {
-		if errs[i] = e.checkLease(lease(x)); errs[i] == nil {
+		if _, errs[i] = e.check(ctx, lease(x)); errs[i] == nil {
 			errs[i] = ask([]T{x})[0]
 		}
 	}

@@ -27,10 +27,10 @@ type config struct {
 // An Option configures [New].
 type Option func(*config)
 
-// LongestLease is the longest lease that is granted, for locks and claims. After a
-// switch nothing is granted for that long. Processes may differ: the longest value
-// of all counts, and the record holds it. Default: 1m. It panics if d is not above
-// zero.
+// LongestLease is the longest lease that is granted, for locks and claims. Processes
+// may differ. After a switch nothing is granted until the longest lease that any
+// process has really requested has expired; the record holds it. Default: 1m. It
+// panics if d is not above zero.
 func LongestLease(d time.Duration) Option {
 	mustBePositive("LongestLease", d)
 	return func(c *config) { c.longest = d }

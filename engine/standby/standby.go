@@ -33,7 +33,9 @@ type Engine struct {
 	started    bool          // the first read is done
 	closed     bool
 
+	needed    atomic.Int64  // the longest lease that was requested here, in nanoseconds
 	switching chan struct{} // holds a token that Switch takes
+	raising   chan struct{} // holds a token that raise takes
 	stop      context.CancelFunc
 	readers   sync.WaitGroup // goroutines that poll
 }
@@ -46,7 +48,7 @@ func New(ctx context.Context, primary, secondary engine.Engine, opts ...Option) 
 		config: newConfig(opts), record: initialRecord,
 		shared:   [2]*sideState{newSideState(Primary, primary), newSideState(Standby, secondary)},
 		local:    newSideState(Local, memory.New()),
-		switched: make(chan struct{}), switching: make(chan struct{}, 1),
+		switched: make(chan struct{}), switching: make(chan struct{}, 1), raising: make(chan struct{}, 1),
 	}
 	for _, s := range e.shared {
 		if s.caps.Notes == nil {
@@ -55,6 +57,7 @@ func New(ctx context.Context, primary, secondary engine.Engine, opts ...Option) 
 	}
 	e.caps = e.combinedCapabilities()
 	e.switching <- struct{}{}
+	e.raising <- struct{}{}
 	e.syncAll(ctx)
 	e.mu.Lock()
 	e.started = true

@@ -45,10 +45,11 @@ func (e *Engine) State() State {
 // A Report is the result of a switch.
 type Report struct {
 	State      State
+	Switched   bool           // the switch was made; false if nothing changed
 	Already    bool           // that side was active before
 	Written    []Side         // sides with the new record
 	NotWritten map[Side]error // sides without it, and why
-	Freeze     time.Duration  // the freeze: nothing is granted for that long
+	Freeze     time.Duration  // nothing is granted for that long: until the longest lease requested before has expired
 }
 
 type switchOptions struct {
@@ -93,10 +94,14 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 	was, next, sites, already := e.record, e.nextRecord(to, how.by), e.writeOrder(), e.record.Side == to && !e.alone
 	e.mu.Unlock()
 	if already {
-		return e.report(true), nil
+		r := e.report()
+		r.Already = true
+		return r, nil
 	}
 	err := e.writeAll(ctx, was, next, sites, how.force)
-	return e.report(false), err
+	r := e.report()
+	r.Switched = r.State.Epoch == next.Epoch && r.State.Side == next.Side || r.State.Alone && to == Local
+	return r, err
 }
 
 // writeOrder returns the sides in the order of writing: the active one first. After
@@ -203,8 +208,8 @@ func (e *Engine) writeFailed(s *sideState, next switchRecord, err error) error {
 }
 
 // report returns the result of a switch.
-func (e *Engine) report(already bool) Report {
-	r := Report{Already: already, NotWritten: make(map[Side]error), State: e.State()}
+func (e *Engine) report() Report {
+	r := Report{NotWritten: make(map[Side]error), State: e.State()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.shared {

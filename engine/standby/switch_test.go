@@ -117,8 +117,35 @@ func switchLaws(t *testing.T) {
 		time.Sleep(freeze)
 		w.starts().granted(w.ask("k"))
 	})
+	inWorld(t, "the freeze lasts for the longest lease that was requested, and not for the longest allowed", func(w *world) {
+		a := w.startsIdle(standby.LongestLease(100 * longest))
+		a.requests(2 * longest)
+		if r := w.switches(standby.Standby); !r.Switched || r.Freeze < 2*longest || r.Freeze > 2*freeze {
+			w.Errorf("the freeze is %v, want about %v", r.Freeze, 2*longest)
+		}
+		time.Sleep(2 * freeze)
+		a.granted(w.ask("k"))
+	})
+	inWorld(t, "without a lease before it a switch freezes for View", func(w *world) {
+		a := w.startsIdle()
+		if r := w.switches(standby.Standby); r.Freeze < view || r.Freeze > 2*view {
+			w.Errorf("the freeze is %v, want about %v", r.Freeze, view)
+		}
+		time.Sleep(3 * view)
+		a.granted(w.ask("k"))
+	})
+	inWorld(t, "a lease that is too long for the record is not requested while the record cannot be changed", func(w *world) {
+		m := &meddled{Engine: w.primary, mute: true}
+		a := join(w, m, w.secondary, standby.LongestLease(longest), standby.View(view))
+		if g, err := a.Acquire(w.Context(), w.ask("k")); !errors.Is(err, engine.ErrUnavailable) {
+			w.Errorf("got %+v, %v", g, err)
+		}
+		if heldOn(w, w.primary, "k") {
+			w.Error("the lock was requested")
+		}
+	})
 	inWorld(t, "the freeze lasts for the longest lease of all processes", func(w *world) {
-		w.starts(standby.LongestLease(10 * longest))
+		w.starts(standby.LongestLease(10 * longest)).requests(10 * longest)
 		a := w.starts()
 		time.Sleep(view)
 		if r := w.switches(standby.Standby); r.Freeze < 10*longest {
@@ -132,7 +159,9 @@ func switchLaws(t *testing.T) {
 	inWorld(t, "a process with longer leases is granted none before the record says so", func(w *world) {
 		w.starts()
 		a := w.starts(standby.LongestLease(10 * longest))
-		a.granted(w.ask("k"))
+		long := w.ask("k")
+		long.Lease = 10 * longest
+		a.granted(long)
 		note, err := w.primary.ReadNote(w.Context(), "interlock:standby")
 		if err != nil || !contains(note.Text, `"longest_ms":50000`) {
 			w.Errorf("the note is %+v, %v", note, err)
@@ -211,7 +240,9 @@ func switchLaws(t *testing.T) {
 		w.starts()
 		a := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.LongestLease(10*longest), standby.View(view))
 		time.Sleep(view)
-		if g, err := a.Acquire(w.Context(), w.ask("k")); !errors.Is(err, engine.ErrUnavailable) {
+		r := w.ask("k")
+		r.Lease = 10 * longest
+		if g, err := a.Acquire(w.Context(), r); !errors.Is(err, engine.ErrUnavailable) {
 			w.Errorf("got %+v, %v", g, err)
 		}
 	})
@@ -219,7 +250,7 @@ func switchLaws(t *testing.T) {
 		a := w.starts()
 		operator := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.Operator())
 		var untold *standby.PartialSwitchError
-		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.As(err, &untold) || untold.Done || untold.Side != standby.Primary {
+		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.As(err, &untold) || untold.Done || untold.Side != standby.Primary || r.Switched || r.Already {
 			w.Errorf("got %+v, %v", r, err)
 		}
 		time.Sleep(2 * view)

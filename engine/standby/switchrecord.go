@@ -22,8 +22,8 @@ type switchRecord struct {
 	Since  time.Time `json:"since,omitzero"` // by the clock of the process that switched
 	By     string    `json:"by,omitempty"`
 
-	// The longest values of all processes. A process grants nothing before its own
-	// values are in the record.
+	// The longest lease that was requested, and the longest View of all processes. A
+	// process requests no longer lease before it is in the record.
 	Longest millis `json:"longest_ms"`
 	View    millis `json:"view_ms"`
 

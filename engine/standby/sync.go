@@ -122,12 +122,13 @@ func (e *Engine) announce(w switchRecord, now time.Time) {
 	e.logger.Warn("standby: switched", "to", w.Side, "epoch", w.Epoch, "by", w.By, "freeze", w.freeze())
 }
 
-// withOwnNeeds returns w with values at least as long as this process's.
+// withOwnNeeds returns w with values at least as long as this process needs: its View,
+// and the longest lease that it was asked for.
 func (e *Engine) withOwnNeeds(w switchRecord) switchRecord {
 	if e.operator {
 		return w
 	}
-	return w.atLeast(e.longest, e.config.view)
+	return w.atLeast(time.Duration(e.needed.Load()), e.config.view)
 }
 
 // correction returns the record to write on a side, if it is outdated: the latest

@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -10,14 +11,15 @@ import (
 
 // A view is what this process may do. It is immutable; a change publishes a new one.
 type view struct {
-	*sideState               // the active side
-	epoch       uint64       // number of switches
-	others      []*sideState // sides that may have earlier locks, if they can be reached
-	ledger      []*sideState // sides that may have earlier records
-	blocked     error        // why nothing is granted; nil otherwise
-	opensAt     time.Time    // nothing is granted before that
-	staleAt     time.Time    // nor after that, unless the record is read again; zero if it need not be
-	searchUntil time.Time    // until then holds from before the switch may exist
+	*sideState                // the active side
+	epoch       uint64        // number of switches
+	others      []*sideState  // sides that may have earlier locks, if they can be reached
+	ledger      []*sideState  // sides that may have earlier records
+	longest     time.Duration // the longest lease that the record allows
+	blocked     error         // why nothing is granted; nil otherwise
+	opensAt     time.Time     // nothing is granted before that
+	staleAt     time.Time     // nor after that, unless the record is read again; zero if it need not be
+	searchUntil time.Time     // until then holds from before the switch may exist
 }
 
 // publish makes a new view. The caller holds the mutex.
@@ -27,14 +29,14 @@ func (e *Engine) publish() {
 		side = Local
 	}
 	s := e.at(side)
-	v := &view{sideState: s, epoch: e.record.Epoch, opensAt: s.frozenUntil}
+	v := &view{sideState: s, epoch: e.record.Epoch, opensAt: s.frozenUntil, longest: time.Duration(s.record.Longest)}
 	switch {
 	case e.closed:
 		v.blocked = fmt.Errorf("standby: %w: used after Close", engine.ErrClosed)
 	case e.operator:
 		v.blocked = errors.New("standby: an operator is granted nothing: omit the option Operator")
 	case side == Local:
-		e.usedLocal = true
+		e.usedLocal, v.longest = true, e.longest // without a record that other processes share
 	case !s.known:
 		v.blocked = unavailable("the %v has not been reached yet: %w", side, s.err)
 	case e.unverified(s):
@@ -42,8 +44,8 @@ func (e *Engine) publish() {
 			side, e.other(s).side, e.other(s).err)
 	case !s.record.sameSwitch(e.record):
 		v.blocked = unavailable("the %v has not received the switch record yet", side)
-	case e.withOwnNeeds(s.record) != s.record:
-		v.blocked = unavailable("the record on the %v lacks LongestLease(%v) and View(%v) of this process", side, e.longest, e.config.view)
+	case s.record.atLeast(0, e.config.view) != s.record:
+		v.blocked = unavailable("the record on the %v lacks View(%v) of this process", side, e.config.view)
 		if time.Now().Before(s.frozenUntil) {
 			v.blocked = nil // written when the freeze has passed
 			v.staleAt = s.frozenUntil
@@ -98,15 +100,58 @@ func reached(now, t time.Time) bool {
 	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
 }
 
-// check refuses a lease that must not be requested now.
-func (e *Engine) check(v *view, now time.Time, lease time.Duration) error {
+// check returns the view by which a lease may be requested now, or why it may not.
+func (e *Engine) check(ctx context.Context, lease time.Duration) (*view, error) {
+	v, now := e.view.Load(), time.Now()
 	if err := v.refusal(now); err != nil {
 		if v.frozen(now) {
 			e.stats.refused.Add(1)
 		}
-		return err
+		return v, err
 	}
-	return e.checkLease(lease)
+	if err := e.checkLease(lease); err != nil {
+		return v, err
+	}
+	if err := ctx.Err(); err != nil {
+		return v, err
+	}
+	if e.need(lease); lease > v.longest {
+		return e.raise(ctx, lease)
+	}
+	return v, nil
+}
+
+// need notes that a lease is requested.
+func (e *Engine) need(lease time.Duration) {
+	for {
+		was := e.needed.Load()
+		if int64(lease) <= was || e.needed.CompareAndSwap(was, int64(lease)) {
+			return
+		}
+	}
+}
+
+// raise writes a longer lease than any before into the record of the active side. A
+// switch freezes for the longest lease in the record, so it is not requested earlier.
+func (e *Engine) raise(ctx context.Context, lease time.Duration) (*view, error) {
+	select {
+	case <-e.raising: // one at a time: the first writes it for the others
+		defer func() { e.raising <- struct{}{} }()
+	case <-ctx.Done():
+		return e.view.Load(), ctx.Err()
+	}
+	v := e.view.Load()
+	if lease > v.longest && v.side != Local {
+		e.sync(context.WithoutCancel(ctx), v.sideState) // a caller that gives up says nothing of the side
+		v = e.view.Load()
+	}
+	if err := v.refusal(time.Now()); err != nil {
+		return v, err
+	}
+	if lease > v.longest {
+		return v, unavailable("the record on the %v could not be changed to allow a lease of %v", v.side, lease)
+	}
+	return v, nil
 }
 
 // checkLease refuses a lease that is too long.

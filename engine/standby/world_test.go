@@ -48,8 +48,29 @@ func inWorld(t *testing.T, sentence string, test func(w *world)) {
 	})
 }
 
-// starts starts a process.
+// starts starts a process that has requested a lease, if it is granted any.
 func (w *world) starts(opts ...standby.Option) *process {
+	w.Helper()
+	p := w.startsIdle(opts...)
+	if p.State().Closed == nil {
+		p.requests(longest)
+	}
+	return p
+}
+
+// requests acquires and releases a lock.
+func (p *process) requests(lease time.Duration) {
+	p.world.Helper()
+	r := p.world.ask("first")
+	r.Lease = lease
+	p.granted(r)
+	if _, err := p.Release(context.Background(), r); err != nil {
+		p.world.Fatal(err)
+	}
+}
+
+// startsIdle starts a process that has requested nothing.
+func (w *world) startsIdle(opts ...standby.Option) *process {
 	w.Helper()
 	p := &process{world: w, toFirst: enginetest.NewFaulty(w.primary), toSecond: enginetest.NewFaulty(w.secondary)}
 	p.Engine = join(w, p.toFirst, p.toSecond, append([]standby.Option{standby.LongestLease(longest), standby.View(view)}, opts...)...)

@@ -150,11 +150,14 @@ func (p *program) operatorName() string {
 
 // switchLines describes the result of a switch.
 func (p *program) switchLines(r standby.Report, err error) (lines []string) {
-	switched := i18n.Switched
-	if r.Already {
-		switched = i18n.SwitchedAlready
+	first := i18n.ActiveSide // nothing was switched
+	switch {
+	case r.Already:
+		first = i18n.SwitchedAlready
+	case r.Switched:
+		first = i18n.Switched
 	}
-	lines = append(lines, p.say(switched, r.State.Side, r.State.Epoch))
+	lines = append(lines, p.say(first, r.State.Side, r.State.Epoch))
 	for _, side := range r.Written {
 		lines = append(lines, "  "+p.say(i18n.RecordedOn, side))
 	}
