@@ -212,11 +212,23 @@ func (k *call) requestClaim(ctx context.Context, local bool, req engine.Claim) (
 			unsure, req.Retry = true, true
 		}
 		pause := retry.Delay(tries)
-		if !engine.Temporary(err) || a.received.Sub(begun)+pause > retry.BriefOutage || retry.Sleep(ctx, pause) != nil {
+		if !engine.Temporary(err) || a.received.Sub(begun)+pause > c.patience(local) || retry.Sleep(ctx, pause) != nil {
 			if unsure {
 				c.cleanUp(l, req, a.sent)
 			}
 			return nil, err
 		}
 	}
+}
+
+// briefOpen is the outage that a call waits for if its policy lets it run without the
+// engine. Until then other calls wait as well.
+const briefOpen = 100 * time.Millisecond
+
+// patience returns how long a claim is retried.
+func (c *core) patience(local bool) time.Duration {
+	if c.policy.OnDown == Closed || local || c.inProcess {
+		return retry.BriefOutage
+	}
+	return briefOpen
 }
