@@ -38,8 +38,8 @@ func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger,
 	}
 	// The caller's client may be shared with other gateways and programs; the namespace keeps
 	// their keys apart.
-	if cfg.Namespace != "" {
-		b.client = client.With(interlock.Prefix(cfg.Namespace + ":"))
+	if prefix := cfg.Prefix(); prefix != "" {
+		b.client = client.With(interlock.Prefix(prefix))
 	}
 	if err := b.build(); err != nil {
 		_ = s.resources.close(context.Background(), b.before) // nothing has used them yet

@@ -107,7 +107,11 @@ func (h *scripts) claim(ts *testscript.TestScript, _ bool, args []string) {
 	e, err := redisengine.Open(ctx, h.redis.URL())
 	ts.Check(err)
 	defer e.Close()
-	g, err := guard.New[string](library.New(e), guard.Policy{Name: args[1], OnUnknown: guard.Hold})
+	client := library.New(e)
+	if len(args) > 3 {
+		client = client.With(library.Prefix(args[3] + ":"))
+	}
+	g, err := guard.New[string](client, guard.Policy{Name: args[1], OnUnknown: guard.Hold})
 	ts.Check(err)
 	defer g.Close(ctx)
 	k := guard.Of("ann", "1")

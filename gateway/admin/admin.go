@@ -39,7 +39,9 @@ type Options struct {
 	Engine engine.Engine     // the client's engine; required
 	Config *config.Admin     // the access rules; required
 
-	// Rules returns the gateway's configuration. nil: this process has no gateway.
+	// Rules returns the gateway's configuration. The API shows and changes the keys of its
+	// namespace only. nil: this process has no gateway, and the API shows all keys of the
+	// client.
 	Rules func() *config.Config
 	// Reload reads the configuration file again. nil: there is no file.
 	Reload func(context.Context) error
@@ -68,7 +70,6 @@ type Options struct {
 type Server struct {
 	o        Options
 	log      *slog.Logger
-	records  *guard.Records // nil if the engine stores none
 	began    time.Time
 	auth     auth
 	audit    *auditLog
@@ -99,10 +100,6 @@ func New(o Options) (*Server, error) {
 		s.events = NewEvents()
 	}
 	var err error
-	// An engine without records still has locks to show.
-	if s.records, err = guard.NewRecords(o.Client); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, err
-	}
 	if s.auth, err = newAuth(o.Config); err != nil {
 		return nil, err
 	}
@@ -113,6 +110,8 @@ func New(o Options) (*Server, error) {
 	if s.audit, err = openAuditLog(o.Config.Audit, s.log, s.events); err != nil {
 		return nil, err
 	}
+	client := s.client
+	s.events.client.Store(&client)
 	if len(s.auth.keys) == 0 && (o.Config.Open || o.Config.Insecure) {
 		s.log.Warn("the admin API has no tokens: every program on this machine may read and change everything; see admin.tokens")
 	}
@@ -156,6 +155,26 @@ func (s *Server) noRoute(r *http.Request) *Problem {
 		}
 	}
 	return problem(NotFound, "no operation has the path %s; see %s/openapi.json", sanitize(r.URL.Path), s.o.Prefix)
+}
+
+// client returns the client whose locks and records the API shows: that of the gateway's
+// namespace. A reload may change the namespace.
+func (s *Server) client() *interlock.Client {
+	if s.o.Rules != nil {
+		if cfg := s.o.Rules(); cfg != nil && cfg.Namespace != "" {
+			return s.o.Client.With(interlock.Prefix(cfg.Prefix()))
+		}
+	}
+	return s.o.Client
+}
+
+// records returns the records of the gateway's namespace. An engine may have none.
+func (s *Server) records() (*guard.Records, error) {
+	all, err := guard.NewRecords(s.client())
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, problem(NotSupported, "%v", errNoRecords)
+	}
+	return all, err
 }
 
 // Publish adds an event to the stream. The caller must not modify data afterwards.

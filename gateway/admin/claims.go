@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -64,17 +65,68 @@ func (s *Server) listClaims(ctx context.Context, in *struct {
 	PageQuery
 	Guard string `query:"guard" maxLength:"64" doc:"Only records of the guard with this name."`
 	State string `query:"state" enum:"running,done,failed,unknown" doc:"Only records in this state."`
+	KeyQuery
 }) (*body[Claims], error) {
+	if in.KeyQuery != (KeyQuery{}) {
+		return s.findClaim(ctx, in.Guard, in.KeyQuery)
+	}
 	return s.claims(ctx, in.PageQuery, func(c Claim) bool {
 		return (in.Guard == "" || in.Guard == c.Guard) && (in.State == "" || in.State == c.State)
 	}, in.Guard)
 }
 
+// A KeyQuery is a client's key. The parts other than the key depend on the guard's scope.
+type KeyQuery struct {
+	Key   string `query:"key" maxLength:"1024" doc:"With guard: only the record of this key, as the client sent it, or as the rule's template makes it."`
+	User  string `query:"user" maxLength:"1024" doc:"With key: the user of the request, unless all users share keys."`
+	Route string `query:"route" maxLength:"1024" doc:"With key and user: the route of the request, if the guard's scope includes it." example:"POST /orders"`
+}
+
+// IDs returns the ids that the record of the key can have. The scope of the guard is not
+// known here, so each scope that the parts fit is tried.
+func (q KeyQuery) IDs(name string) (ids []string, err error) {
+	for _, scope := range []guard.Scope{guard.PerRoute, guard.PerUser, guard.Global} {
+		if scope == guard.PerRoute && q.Route == "" || scope != guard.Global && q.User == "" {
+			continue
+		}
+		id, err := guard.StoredKey(name, scope, guard.Key{User: q.User, Route: q.Route, ID: q.Key})
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// findClaim lists the record of a client's key.
+func (s *Server) findClaim(ctx context.Context, name string, q KeyQuery) (*body[Claims], error) {
+	if name == "" || q.Key == "" {
+		return nil, problem(Invalid, "a record is found by guard and key, and by user unless all users share keys: add guard and key")
+	}
+	ids, err := q.IDs(name)
+	if err != nil {
+		return nil, err
+	}
+	out := Claims{Claims: []Claim{}}
+	for _, id := range ids {
+		c, err := s.claim(ctx, id)
+		var p *Problem
+		switch {
+		case err == nil:
+			out.Claims = append(out.Claims, c.Claim)
+		case !errors.As(err, &p) || p.Code != NotFound:
+			return nil, err
+		}
+	}
+	return answer(out), nil
+}
+
 // claims returns a page of the claims that want accepts. With a guard's name, the engine
 // lists that guard's records only.
 func (s *Server) claims(ctx context.Context, in PageQuery, want func(Claim) bool, name string) (*body[Claims], error) {
-	if s.records == nil {
-		return nil, problem(NotSupported, "%v", errNoRecords)
+	records, err := s.records()
+	if err != nil {
+		return nil, err
 	}
 	// The engine takes one pattern: the guard's, if one is named. The caller's is applied
 	// below.
@@ -86,7 +138,7 @@ func (s *Server) claims(ctx context.Context, in PageQuery, want func(Claim) bool
 	out := Claims{Claims: []Claim{}, Next: in.Cursor}
 	// A page of the engine may contain no wanted record, so several may be needed.
 	for range maxPages {
-		recs, next, err := s.records.From(ctx, pattern, out.Next)
+		recs, next, err := records.From(ctx, pattern, out.Next)
 		if err != nil {
 			return nil, badCursor(err, in.Cursor)
 		}
@@ -118,10 +170,11 @@ func (s *Server) getClaim(ctx context.Context, in *struct{ IDPath }) (*body[Clai
 
 // claim returns a record, or NotFound if it is absent.
 func (s *Server) claim(ctx context.Context, id string) (ClaimDetail, error) {
-	if s.records == nil {
-		return ClaimDetail{}, problem(NotSupported, "%v", errNoRecords)
+	records, err := s.records()
+	if err != nil {
+		return ClaimDetail{}, err
 	}
-	rec, err := s.records.Lookup(ctx, id)
+	rec, err := records.Lookup(ctx, id)
 	switch {
 	case err != nil:
 		return ClaimDetail{}, err
@@ -145,12 +198,13 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 	entry := AuditEntry{Action: "expire", Key: id, Reason: in.Body.Reason}
 	var out ClaimDetail
 	err = s.act(ctx, &entry, func() error {
-		if s.records == nil {
-			return problem(NotSupported, "%v", errNoRecords)
+		records, err := s.records()
+		if err != nil {
+			return err
 		}
 		// Erase returns the record in either case, and its state tells whether it was
 		// deleted.
-		rec, err := s.records.Erase(ctx, id)
+		rec, err := records.Erase(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -215,11 +269,15 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 			return err
 		}
 		entry.setBefore(was.Claim)
-		if err := s.records.Resolve(ctx, id, outcomes[in.Body.Outcome], kept); err != nil {
+		records, err := s.records()
+		if err != nil {
+			return err
+		}
+		if err := records.Resolve(ctx, id, outcomes[in.Body.Outcome], kept); err != nil {
 			return err
 		}
 		// Read again for the response: Resolve does not return the new record.
-		rec, err := s.records.Lookup(ctx, id)
+		rec, err := records.Lookup(ctx, id)
 		if out = claim(rec); err != nil { // the claim is resolved all the same
 			out = was
 		}

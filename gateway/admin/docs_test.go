@@ -52,7 +52,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(shell[0], shell[1]) || len(shell[0]) != 4 {
+	if !slices.Equal(shell[0], shell[1]) || len(shell[0]) != 5 {
 		t.Fatalf("the two pages have different commands: %q and %q", shell[0], shell[1])
 	}
 	runs(t, strings.Join(shell[0][1:], ""))

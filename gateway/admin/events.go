@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/interlock-go/interlock"
 )
 
 const (
@@ -26,6 +28,7 @@ type Events struct {
 
 	locks   *rate.Limiter
 	skipped atomic.Int64
+	client  atomic.Pointer[func() *interlock.Client] // the API's; its prefix is cut off keys
 
 	// mu guards the fields below. Publishers hold it for a few assignments only.
 	mu      sync.Mutex
@@ -77,11 +80,14 @@ func (e *Events) add(kind string, data any) {
 
 // publishLock is Publish with a rate limit, for events of locks. The next event that
 // passes is preceded by a count of the skipped ones.
-func (e *Events) publishLock(kind string, data any) {
+func (e *Events) publishLock(kind string, data LockEvent) {
 	// The limiter comes before the mutex: a busy lock must not wait for the streams.
 	if !e.locks.Allow() {
 		e.skipped.Add(1)
 		return
+	}
+	if client := e.client.Load(); client != nil {
+		data.Key = bare((*client)(), data.Key) // as in the list of locks
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

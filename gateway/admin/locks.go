@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type Holder struct {
 	Kind   string   `json:"kind"`
 	Fence  uint64   `json:"fence" doc:"0 if the holder has none, such as one of another library."`
 	Count  int      `json:"count" doc:"How often the holder has acquired a reentrant lock."`
+	HeldMS int64    `json:"held_ms,omitempty" doc:"How long it has held the lock, through all renewals, by the engine's clock. A process that passes the lock on among its own callers counts as one holder. Missing if the engine does not know."`
 	TTLMS  int64    `json:"ttl_ms" doc:"What is left of its lease; 0 if the lease has no end."`
 	Client *Program `json:"client,omitempty" doc:"The holder's program, if the engine knows it."`
 }
@@ -84,13 +86,14 @@ func (s *Server) lockRoutes() {
 // listLocks joins pages of the engine until the limit is reached, or maxPages are read.
 func (s *Server) listLocks(ctx context.Context, in *struct{ PageQuery }) (*body[Locks], error) {
 	out := Locks{Locks: []Lock{}, Next: in.Cursor}
+	client := s.client()
 	for range maxPages {
-		infos, next, err := s.o.Client.LocksFrom(ctx, in.Pattern, out.Next)
+		infos, next, err := client.LocksFrom(ctx, in.Pattern, out.Next)
 		if err != nil {
 			return nil, badCursor(err, in.Cursor)
 		}
 		for _, info := range infos {
-			out.Locks = append(out.Locks, s.lock(info).Lock)
+			out.Locks = append(out.Locks, describe(client, info).Lock)
 		}
 		if out.Next = next; next == "" || len(out.Locks) >= in.Limit {
 			break
@@ -114,11 +117,12 @@ func (s *Server) getLock(ctx context.Context, in *struct{ KeyPath }) (*body[Lock
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.o.Client.Inspect(ctx, key)
+	client := s.client()
+	info, err := client.Inspect(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return answer(s.lock(info)), nil
+	return answer(describe(client, info)), nil
 }
 
 // releaseLock returns the lock as it was before, so that the operator sees the former
@@ -131,7 +135,7 @@ func (s *Server) releaseLock(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.forceRelease(ctx, key, in.Body.Reason)
+	out, err := s.forceRelease(ctx, s.client(), key, in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +144,14 @@ func (s *Server) releaseLock(ctx context.Context, in *struct {
 
 // forceRelease releases one lock, and records it in the audit log. With several locks, each
 // has its own entry, so that an entry always names one key.
-func (s *Server) forceRelease(ctx context.Context, key, reason string) (out LockDetail, err error) {
+func (s *Server) forceRelease(ctx context.Context, client *interlock.Client, key, reason string) (out LockDetail, err error) {
 	entry := AuditEntry{Action: "release", Key: key, Reason: reason}
 	err = s.act(ctx, &entry, func() error {
-		info, err := s.o.Client.ForceRelease(ctx, key)
+		info, err := client.ForceRelease(ctx, key)
 		if err != nil {
 			return err
 		}
-		out = s.lock(info)
+		out = describe(client, info)
 		for _, h := range out.Holders {
 			entry.Before = append(entry.Before, Before{Owner: h.Owner, Fence: h.Fence})
 		}
@@ -183,8 +187,9 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 	// This entry has the pattern as its key. The locks have entries of their own.
 	entry := AuditEntry{Action: "release-all", Key: in.Body.Pattern, Reason: in.Body.Reason}
 	out := Released{Failed: []Failure{}}
+	client := s.client() // one for all, so that a reload cannot change what was confirmed
 	err := s.act(ctx, &entry, func() error {
-		keys, err := s.keys(ctx, in.Body.Pattern)
+		keys, err := keys(ctx, client, in.Body.Pattern)
 		if err != nil {
 			return err
 		}
@@ -195,7 +200,7 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 		}
 		// One failed lock does not stop the others; the response lists it.
 		for _, key := range keys {
-			if _, err := s.forceRelease(ctx, key, in.Body.Reason); err != nil {
+			if _, err := s.forceRelease(ctx, client, key, in.Body.Reason); err != nil {
 				p := explain(err)
 				out.Failed = append(out.Failed, Failure{Key: key, Code: p.Code, Detail: p.Detail})
 				continue
@@ -211,10 +216,10 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 }
 
 // keys returns the keys of all locks that match a pattern, without repetitions.
-func (s *Server) keys(ctx context.Context, pattern string) (keys []string, err error) {
+func keys(ctx context.Context, client *interlock.Client, pattern string) (keys []string, err error) {
 	// The engine's pages may repeat a lock, and confirm counts each lock once.
 	seen := make(map[string]bool)
-	for info, err := range s.o.Client.Locks(ctx, pattern) {
+	for info, err := range client.Locks(ctx, pattern) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -224,19 +229,37 @@ func (s *Server) keys(ctx context.Context, pattern string) (keys []string, err e
 			return nil, problem(Conflict, "more than %d locks match: use a narrower pattern", maxReleased)
 		}
 		seen[info.Key] = true
-		keys = append(keys, s.bare(info.Key))
+		keys = append(keys, bare(client, info.Key))
 	}
 	return keys, nil
 }
 
 // bare returns a key without the client's prefix.
-func (s *Server) bare(key string) string { return strings.TrimPrefix(key, s.o.Client.Prefix()) }
+func bare(client *interlock.Client, key string) string {
+	return strings.TrimPrefix(key, client.Prefix())
+}
 
-// lock converts a lock.
-func (s *Server) lock(info interlock.LockInfo) LockDetail {
-	info.Key = s.bare(info.Key)
+// describe converts a lock of a client.
+func describe(client *interlock.Client, info interlock.LockInfo) LockDetail {
+	info.Key = bare(client, info.Key)
 	return Describe(info)
 }
+
+// heldFor returns how long a holder has had its lock. The fences of our engines are the
+// time of the grant in microseconds, by the engine's clock; the fence of another engine
+// may be a counter, and tells nothing.
+func heldFor(fence uint64) time.Duration {
+	now := time.Now()
+	since := time.UnixMicro(int64(min(fence, math.MaxInt64))) //nolint:gosec // bounded by min
+	// Fences run ahead of the clock while a lock changes hands often.
+	if since.Before(oldestFence) || since.After(now.Add(time.Hour)) {
+		return 0
+	}
+	return max(time.Millisecond, now.Sub(since))
+}
+
+// oldestFence is before the first release: a smaller fence is a counter.
+var oldestFence = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // program returns nil if the engine does not know the program of a holder.
 func program(c *interlock.ClientInfo) *Program {

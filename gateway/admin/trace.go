@@ -9,7 +9,7 @@ import (
 
 // A LockEvent is the data of an event about a lock.
 type LockEvent struct {
-	Key      string `json:"key"` // with the client's prefix
+	Key      string `json:"key"` // as in the list of locks
 	Kind     string `json:"kind,omitempty"`
 	Owner    string `json:"owner,omitempty"` // a hash of the holder
 	Fence    uint64 `json:"fence,omitempty"`

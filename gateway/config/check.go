@@ -29,8 +29,19 @@ func (r *reader) checkFile(c *Config, root *node) {
 	if n := root.field("to"); n != nil && slices.ContainsFunc(c.Upstream.To, func(to *url.URL) bool { return sameServer(to, c.Listen) }) {
 		r.errorf(n.at, Conflict, "write the URL of the service", "the upstream is the gateway itself: it listens on %s", quote(c.Listen))
 	}
-	if n := root.field("namespace"); n != nil && strings.ContainsAny(c.Namespace, "{}") {
-		r.errorf(n.at, BadValue, "use letters, digits and dashes", "namespace: %s has braces, which a Redis Cluster reads as a hash tag", quote(c.Namespace))
+	if n := root.field("namespace"); n != nil {
+		r.checkNamespace(c, n)
+	}
+}
+
+// checkNamespace refuses a namespace that would be a part of another one.
+func (r *reader) checkNamespace(c *Config, n *node) {
+	const hint = "use letters, digits and dashes"
+	switch {
+	case strings.ContainsAny(c.Namespace, "{}"):
+		r.errorf(n.at, BadValue, hint, "namespace: %s has braces, which a Redis Cluster reads as a hash tag", quote(c.Namespace))
+	case strings.Contains(c.Namespace, ":"):
+		r.errorf(n.at, BadValue, hint, "namespace: %s has a colon, so its keys would also belong to the namespace before the colon", quote(c.Namespace))
 	}
 }
 

@@ -34,7 +34,7 @@ type Config struct {
 	File string // its name, for messages
 
 	Engine    Engine
-	Namespace string // prefix of every key, so that several gateways can share an engine
+	Namespace string // prefix of every key, so that several gateways can share an engine; see Prefix
 
 	Listen    string // host:port. Default: 127.0.0.1:8080
 	TLS       *TLS   // nil: plain HTTP
@@ -51,6 +51,14 @@ type Config struct {
 
 	warnings Errors
 	origins  map[string]string // of values, by path, for Print
+}
+
+// Prefix returns what the namespace puts before every key.
+func (c *Config) Prefix() string {
+	if c.Namespace == "" {
+		return ""
+	}
+	return c.Namespace + ":"
 }
 
 // An Engine stores locks and records. One of its fields is set.

@@ -54,6 +54,7 @@ func (p *program) keyLs() *cobra.Command {
 	c.Flags().StringVar(&which.guard, "guard", "", p.say(i18n.FlagGuard))
 	choices(c, "state", states...)
 	p.limitFlag(c, &f)
+	p.namespaceFlag(c, &f)
 	return c
 }
 
@@ -122,8 +123,9 @@ func records(ctx context.Context, r *remote, which keyFilter, limit int) (list c
 // keyGet is "key get". It prints the size of a stored result, not its content.
 func (p *program) keyGet() *cobra.Command {
 	var f operatorFlags
-	c := p.operatorCommand("get KEY [flags]", i18n.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
-		_, rec, err := p.lookup(c, r, args[0])
+	var q admin.KeyQuery
+	c := p.operatorCommand("get KEY | RULE --key KEY [flags]", i18n.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+		rec, err := p.find(c, r, args[0], q)
 		if err != nil {
 			return err
 		}
@@ -132,8 +134,42 @@ func (p *program) keyGet() *cobra.Command {
 		}
 		return p.showKey(admin.DescribeClaim(rec))
 	})
-	c.Args = p.oneKey
+	c.Example = "  interlock key get order:Zm9v\n  interlock key get order --user ann --key tok-1"
+	c.Args = func(c *cobra.Command, args []string) error {
+		if q.Key == "" && (q.User != "" || q.Route != "") {
+			return p.misuse(c, p.say(i18n.Missing, "--key"), "")
+		}
+		return p.oneKey(c, args)
+	}
+	c.Flags().StringVar(&q.Key, "key", "", p.say(i18n.FlagClientKey))
+	c.Flags().StringVar(&q.User, "user", "", p.say(i18n.FlagUser))
+	c.Flags().StringVar(&q.Route, "route", "", p.say(i18n.FlagRoute))
+	p.namespaceFlag(c, &f)
 	return c
+}
+
+// namespaceFlag adds --namespace. Locks need none: their keys are listed in full.
+func (p *program) namespaceFlag(c *cobra.Command, f *operatorFlags) {
+	c.Flags().StringVar(&f.space, "namespace", "", p.say(i18n.FlagNamespace))
+}
+
+// find returns the record with an id or, with a client's key, that of the rule's name.
+func (p *program) find(c *cobra.Command, r *remote, name string, q admin.KeyQuery) (guard.Record, error) {
+	if q.Key == "" {
+		_, rec, err := p.lookup(c, r, name)
+		return rec, err
+	}
+	ids, err := q.IDs(name)
+	if err != nil {
+		return guard.Record{}, p.misuse(c, err.Error(), "")
+	}
+	for _, id := range ids {
+		_, rec, err := p.lookup(c, r, id)
+		if !errors.Is(err, errNotFound) {
+			return rec, err
+		}
+	}
+	return guard.Record{}, fmt.Errorf("%w: %s", errNotFound, p.say(i18n.KeyNotFound, sanitize.Text(name)))
 }
 
 // lookup returns the record of a key. A missing record is an error. The records are
@@ -196,6 +232,7 @@ func (p *program) keyResolve() *cobra.Command {
 	c.Flags().StringVar(&v.failure, "error", "", p.say(i18n.FlagError))
 	choices(c, "outcome", "done", "failed", "free")
 	p.confirmFlags(c, &f)
+	p.namespaceFlag(c, &f)
 	return c
 }
 
@@ -266,6 +303,7 @@ func (p *program) keyExpire() *cobra.Command {
 	c.Long = p.say(i18n.AboutKeyExpireLong)
 	c.Args = p.confirmArgs(&f)
 	p.confirmFlags(c, &f)
+	p.namespaceFlag(c, &f)
 	return c
 }
 

@@ -23,6 +23,7 @@ const (
 // operatorFlags are the flags of lock and key commands.
 type operatorFlags struct {
 	redis  string // empty: INTERLOCK_REDIS_URL
+	space  string // the value of --namespace
 	output string // the value of -o
 	limit  int    // of ls; 1 to maxListed
 
@@ -62,6 +63,9 @@ func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags,
 				return err
 			}
 			defer r.close(c.Context())
+			if f.space != "" {
+				r.client = r.client.With(interlock.Prefix(f.space + ":"))
+			}
 			return r.classify(c.Context(), run(c, r, f, args))
 		},
 		DisableFlagsInUseLine: true, // Use has them
@@ -128,7 +132,7 @@ func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args 
 	if f.output == asJSON {
 		return p.json(lockList{Locks: all, More: more})
 	}
-	rows := [][]string{{p.say(i18n.ColumnKey), p.say(i18n.ColumnKind), p.say(i18n.ColumnHolder), p.say(i18n.ColumnFence), p.say(i18n.ColumnLeaseLeft), p.say(i18n.ColumnWaiters)}}
+	rows := [][]string{{p.say(i18n.ColumnKey), p.say(i18n.ColumnKind), p.say(i18n.ColumnHolder), p.say(i18n.ColumnFence), p.say(i18n.ColumnHeld), p.say(i18n.ColumnLeaseLeft), p.say(i18n.ColumnWaiters)}}
 	queue := 0
 	for _, l := range all {
 		queue += waiting(l)
@@ -166,10 +170,11 @@ func locks(ctx context.Context, client *interlock.Client, pattern string, limit 
 
 // lockRow shows the first holder, and how many more there are.
 func (p *program) lockRow(l admin.Lock) []string {
-	row := []string{sanitize.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(waiting(l))}
+	row := []string{sanitize.Short(l.Key, keyColumn), l.Kind, "", "", "", "", fmt.Sprint(waiting(l))}
 	if len(l.Holders) > 0 {
 		h := l.Holders[0]
-		row[2], row[3], row[4] = sanitize.Short(holderName(h.Owner, h.Client), ownerColumn), fmt.Sprint(h.Fence), remaining(millis(h.TTLMS))
+		row[2], row[3] = sanitize.Short(holderName(h.Owner, h.Client), ownerColumn), fmt.Sprint(h.Fence)
+		row[4], row[5] = heldFor(h), remaining(millis(h.TTLMS))
 		if more := len(l.Holders) - 1; more > 0 {
 			row[2] += fmt.Sprintf(" +%d", more)
 		}
@@ -221,7 +226,7 @@ func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.Lo
 func (p *program) showLock(l admin.LockDetail) error {
 	all := [][2]string{{p.say(i18n.ColumnKey), sanitize.Text(l.Key)}, {p.say(i18n.ColumnKind), l.Kind}}
 	for _, h := range l.Holders {
-		text := p.say(i18n.HolderLine, sanitize.Text(holderName(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, remaining(millis(h.TTLMS)))
+		text := p.say(i18n.HolderLine, sanitize.Text(holderName(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, heldFor(h), remaining(millis(h.TTLMS)))
 		all = append(all, [2]string{p.say(i18n.ColumnHolder), text})
 	}
 	for i, w := range l.Queue {

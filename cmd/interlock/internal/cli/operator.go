@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
+	"github.com/interlock-go/interlock/gateway/admin"
 )
 
 // confirmFlags adds the flags of commands that remove something.
@@ -78,6 +79,14 @@ func (p *program) reportOperator(err error) (code int, known bool) {
 		return exitError, true
 	}
 	return 0, false
+}
+
+// heldFor formats how long a holder has had its lock; ? means that it is not known.
+func heldFor(h admin.Holder) string {
+	if h.HeldMS == 0 {
+		return "?"
+	}
+	return remaining(millis(h.HeldMS))
 }
 
 // remaining formats the time until something expires; ∞ means that it does not.

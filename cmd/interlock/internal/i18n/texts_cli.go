@@ -74,22 +74,28 @@ refuses while the work is running. Expire asks you to type the key. Scripts must
 执行前要求输入 key 确认，除非给出 --yes；脚本必须给出 --yes。`,
 	}
 
-	FlagOutput   = Text{"table or json", "table 或 json"}
-	FlagLimit    = Text{"maximum number of entries, from 1 to %d", "最多列出多少，1 到 %d"}
-	FlagReason   = Text{"reason for the change; required", "原因，必填"}
-	FlagYes      = Text{"do not ask for confirmation", "不再询问"}
-	FlagDryRun   = Text{"only print what would be done", "只说明会做什么"}
-	FlagState    = Text{"only records in this state: %s", "只列出这种状态：%s"}
-	FlagGuard    = Text{"only records of this guard", "只列出这个 guard 的"}
-	FlagOutcome  = Text{"done, failed, or free (it did not run and may be retried)", "done（已完成）、failed（失败）或 free（没有发生，可以重试）"}
-	FlagResult   = Text{"with done: the result for callers of a guard in a Go program, as JSON", "配合 done：Go 程序里 guard 的调用者得到的结果，JSON"}
-	FlagResponse = Text{"with done: the response for clients of the gateway, as {\"status\": 201, \"content_type\": …, \"body\": …}", "配合 done：网关的调用者得到的应答，形如 {\"status\": 201, \"content_type\": …, \"body\": …}"}
-	FlagError    = Text{"with failed: the error for callers; default: --reason", "配合 failed：告诉调用者的话，缺省为 --reason"}
+	FlagOutput    = Text{"table or json", "table 或 json"}
+	FlagLimit     = Text{"maximum number of entries, from 1 to %d", "最多列出多少，1 到 %d"}
+	FlagReason    = Text{"reason for the change; required", "原因，必填"}
+	FlagYes       = Text{"do not ask for confirmation", "不再询问"}
+	FlagDryRun    = Text{"only print what would be done", "只说明会做什么"}
+	FlagState     = Text{"only records in this state: %s", "只列出这种状态：%s"}
+	FlagGuard     = Text{"only records of this guard", "只列出这个 guard 的"}
+	FlagNamespace = Text{"namespace of the gateway whose records are meant", "网关的 namespace"}
+	FlagClientKey = Text{"find the record of this key of a client; the argument is then the rule's name", "按客户端的 key 查找；此时参数是规则的名字"}
+	FlagUser      = Text{"with --key: the user, unless all users share keys", "配合 --key：用户；所有用户共用 key 时不写"}
+	FlagRoute     = Text{"with --key and --user: the route, if the rule's scope includes it", "配合 --key 和 --user：路由，如果规则的 scope 包含它"}
+	KeyNotFound   = Text{"rule %s has no record of this key: check rule, user, key and namespace, or it may have expired", "规则 %s 没有这个 key 的记录：请检查规则、用户、key 和 namespace，也可能已经过期"}
+	FlagOutcome   = Text{"done, failed, or free (it did not run and may be retried)", "done（已完成）、failed（失败）或 free（没有发生，可以重试）"}
+	FlagResult    = Text{"with done: the result for callers of a guard in a Go program, as JSON", "配合 done：Go 程序里 guard 的调用者得到的结果，JSON"}
+	FlagResponse  = Text{"with done: the response for clients of the gateway, as {\"status\": 201, \"content_type\": …, \"body\": …}", "配合 done：网关的调用者得到的应答，形如 {\"status\": 201, \"content_type\": …, \"body\": …}"}
+	FlagError     = Text{"with failed: the error for callers; default: --reason", "配合 failed：告诉调用者的话，缺省为 --reason"}
 
 	ColumnKey       = Text{"KEY", "KEY"}
 	ColumnKind      = Text{"KIND", "种类"}
 	ColumnHolder    = Text{"HOLDER", "持有者"}
 	ColumnFence     = Text{"FENCE", "栅栏号"}
+	ColumnHeld      = Text{"HELD", "已持有"}
 	ColumnLeaseLeft = Text{"LEASE LEFT", "剩余租期"}
 	ColumnExpiresIn = Text{"EXPIRES IN", "剩余时间"}
 	ColumnWaiter    = Text{"WAITER", "等待者"}
@@ -106,7 +112,7 @@ refuses while the work is running. Expire asks you to type the key. Scripts must
 	KeyAbsent       = Text{"%s has no record", "没有 %s 的记录"}
 	KeyKnown        = Text{"nothing to resolve: %s is %s", "无需处理：%s 的状态是 %s"}
 	KeyRuns         = Text{"%s is running: wait until it has ended", "%s 正在运行：请等它结束"}
-	HolderLine      = Text{"%s (%s), fence %d, acquired %d times, lease left %s", "%s（%s），栅栏号 %d，进入 %d 次，还剩 %s"}
+	HolderLine      = Text{"%s (%s), fence %d, acquired %d times, held for %s, lease left %s", "%s（%s），栅栏号 %d，进入 %d 次，已持有 %s，还剩 %s"}
 	Listening       = Text{"%d processes wait for its release", "%d 个进程在等它释放"}
 	StoredBytes     = Text{"%s, %d bytes", "%s，%d 字节"}
 	StoredEncrypted = Text{", encrypted", "，已加密"}

@@ -1,0 +1,141 @@
+package admin_test
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// The API shows and changes the locks and records of the gateway's namespace, and of no
+// other.
+func TestNamespace(t *testing.T) {
+	cfg := &config.Config{Namespace: "shop"}
+	w := open(t, func(o *admin.Options) { o.Rules = func() *config.Config { return cfg } })
+	shop, bank := w.client.With(interlock.Prefix("shop:")), w.client.With(interlock.Prefix("bank:"))
+	stream := w.listen("")
+	w.lock(shop.Mutex("pay:7"))
+	if what := stream.is("lock.acquired").Data.(map[string]any); what["key"] != "pay:7" {
+		t.Errorf("the event is %v", what)
+	}
+	theirs := w.lock(bank.Mutex("pay:8"))
+	unknown := func(client *interlock.Client) guard.Status {
+		g, err := guard.New[string](client, guard.Policy{Name: "order", OnUnknown: guard.Hold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = g.Close(context.Background()) })
+		if _, c, err := g.Begin(t.Context(), guard.Of("ann", "tok-1")); err != nil || c.Abandon() != nil {
+			t.Fatal(err)
+		}
+		s, err := g.Lookup(t.Context(), guard.Of("ann", "tok-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	unknown(shop)
+	foreign := unknown(bank)
+
+	t.Run("lists contain the keys of the namespace, without its prefix", func(t *testing.T) {
+		var locks admin.Locks
+		w.get("/api/v1/locks?pattern=pay:*").into(&locks)
+		if len(locks.Locks) != 1 || locks.Locks[0].Key != "pay:7" {
+			t.Errorf("the locks are %+v", locks)
+		}
+		var claims admin.Claims
+		w.get("/api/v1/claims?guard=order&state=unknown").into(&claims)
+		if len(claims.Claims) != 1 || claims.Claims[0].Guard != "order" {
+			t.Fatalf("the records are %+v", claims)
+		}
+		var one admin.ClaimDetail
+		w.get(at("claims", claims.Claims[0].ID)).into(&one)
+	})
+	t.Run("a lock of another namespace is neither shown nor released", func(t *testing.T) {
+		for _, key := range []string{"pay:8", "bank:pay:8"} {
+			var lock admin.LockDetail
+			w.get(at("locks", key)).into(&lock)
+			if len(lock.Holders) != 0 {
+				t.Errorf("%s is shown as %+v", key, lock)
+			}
+			w.post(at("locks", key)+"/release", why)
+		}
+		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "*", "confirm": 2, "reason": "all"}).problem(409, admin.Conflict)
+		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "*pay:8", "confirm": 0, "reason": "all"})
+		if info, err := bank.Inspect(t.Context(), "pay:8"); err != nil || len(info.Holders) != 1 || info.Holders[0].Fence != theirs.Fence() {
+			t.Errorf("the lock of another namespace is %+v, %v", info, err)
+		}
+	})
+	t.Run("a record of another namespace is neither shown nor changed", func(t *testing.T) {
+		w.get(at("claims", foreign.Key)).problem(404, admin.NotFound)
+		w.post(at("claims", foreign.Key)+"/expire", why).problem(404, admin.NotFound)
+		w.post(at("claims", foreign.Key)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}).problem(404, admin.NotFound)
+	})
+	t.Run("an operator finds a record by rule, user and key", func(t *testing.T) {
+		var found admin.Claims
+		w.get("/api/v1/claims?guard=order&user=ann&key=tok-1").into(&found)
+		if len(found.Claims) != 1 || found.Claims[0].State != "unknown" {
+			t.Fatalf("found %+v", found)
+		}
+		for _, other := range []string{"guard=order&user=bob&key=tok-1", "guard=order&user=ann&key=tok-2", "guard=other&user=ann&key=tok-1", "guard=order&key=tok-1"} {
+			var none admin.Claims
+			if w.get("/api/v1/claims?" + other).into(&none); len(none.Claims) != 0 {
+				t.Errorf("%s finds %+v", other, none)
+			}
+		}
+		w.get("/api/v1/claims?user=ann&key=tok-1").problem(422, admin.Invalid)
+		w.get("/api/v1/claims?guard=order&user=ann").problem(422, admin.Invalid)
+		var after admin.ClaimDetail
+		w.post(at("claims", found.Claims[0].ID)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}).into(&after)
+	})
+	t.Run("the API follows a reload to another namespace", func(t *testing.T) {
+		cfg = &config.Config{Namespace: "bank"}
+		var lock admin.LockDetail
+		w.get(at("locks", "pay:8")).into(&lock)
+		if len(lock.Holders) != 1 {
+			t.Errorf("the lock is %+v", lock)
+		}
+	})
+}
+
+// Records are found in each scope that a rule can have.
+func TestARecordIsFoundInEachScope(t *testing.T) {
+	w := open(t)
+	for scope, query := range map[guard.Scope]string{
+		guard.Global: "", guard.PerUser: "&user=ann", guard.PerRoute: "&user=ann&route=" + url.QueryEscape("POST /orders"),
+	} {
+		g, err := guard.New[string](w.client, guard.Policy{Name: "order", Scope: scope})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Do(t.Context(), guard.Key{User: "ann", Route: "POST /orders", ID: "k-" + string(scope)}, func(context.Context) (string, error) { return "", nil }); err != nil {
+			t.Fatal(err)
+		}
+		var found admin.Claims
+		w.get("/api/v1/claims?guard=order&key=" + url.QueryEscape("k-"+string(scope)) + query).into(&found)
+		if len(found.Claims) != 1 || found.Claims[0].State != "done" {
+			t.Errorf("%s: found %+v", scope, found)
+		}
+	}
+}
+
+// Lists say how long a lock has been held, whatever its renewals.
+func TestHowLongALockIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := closed(t)
+		hold := w.lock(w.client.Mutex("a:1"))
+		time.Sleep(time.Hour)
+		list := ask[admin.Locks](t, w.api, "/api/v1/locks")
+		if len(list.Locks) != 1 || list.Locks[0].Holders[0].HeldMS != time.Hour.Milliseconds() {
+			t.Errorf("after an hour, the locks are %+v", list)
+		}
+		_ = hold.Unlock()
+		_ = w.client.Close(t.Context())
+	})
+}
