@@ -29,8 +29,8 @@ type core struct {
 
 	keyPrefix string // the client's prefix and the policy's escaped name
 
-	id       string        // the first part of every attempt's name's name's name
-	seq      atomic.Uint64 // the last part of the latest name name name
+	id       string        // the first part of every attempt's name
+	seq      atomic.Uint64 // the last part of the latest name
 	inflight *inflight
 	watchdog watchdog.Watchdog
 	clock    *watchdog.Clock
@@ -44,7 +44,7 @@ type core struct {
 	unstored  atomic.Int64 // results not stored yet, or not stored when the guard was closed
 	unguarded atomic.Int64 // running work that has no claim
 
-	release func()                           // ends the agreement about OnUnknown; nil without one
+	release func()                           // unregisters the name; nil if Replacing
 	client  atomic.Pointer[interlock.Client] // gets reports; nil once closed, so that the guard does not keep it
 	closing chan struct{}                    // closed by Close
 	closed  atomic.Bool                      // set just before closing is closed
@@ -76,9 +76,9 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		c.inflight.cacheFor = 0
 	}
 	if !s.replacing {
-		release, err := client.Agree("guard "+p.Name, fmt.Sprintf("OnUnknown %q", p.OnUnknown))
+		release, err := names.use(e, c.keyPrefix, &p)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
+			return nil, err
 		}
 		c.release = release
 	}
