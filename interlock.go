@@ -123,6 +123,7 @@ type core struct {
 	watchdog     watchdog.Watchdog
 	revocations  revocations
 	registration registration
+	agreements   agreements
 	closeHooks   closeHooks
 	detached     detach.Source
 	stats        counters

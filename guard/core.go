@@ -76,9 +76,9 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		c.inflight.cacheFor = 0
 	}
 	if !s.replacing {
-		release, err := names.use(e, c.keyPrefix, &p)
+		release, err := client.Agree("guard "+p.Name, fmt.Sprintf("OnUnknown %q", p.OnUnknown))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
 		}
 		c.release = release
 	}
