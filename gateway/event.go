@@ -43,7 +43,7 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "failed"
 	case s.result.outcome == interlockhttp.Unknown, guarded && s.exchange.response.status >= http.StatusInternalServerError:
 		return "unknown"
-	case s.key == "" && s.rule.Key != nil, h.Get("Interlock-Unguarded") != "":
+	case s.hasNoKey(), h.Get("Interlock-Unguarded") != "":
 		return "unguarded"
 	case !guarded && s.ran.Sub(s.began) >= waitThreshold:
 		return "waited"
@@ -51,10 +51,18 @@ func (s *ruleStep) outcome(h http.Header) string {
 	return "ran"
 }
 
+// hasNoKey reports whether the request passed an optional rule without a key.
+func (s *ruleStep) hasNoKey() bool {
+	return !s.ran.IsZero() && s.key == "" && s.rule.Key != nil && !s.rule.Shadow
+}
+
 // report logs what the rule did, and sends it to Options.Events.
 func (s *ruleStep) report(h http.Header) {
 	x := s.exchange
 	outcome := s.outcome(h)
+	if s.hasNoKey() {
+		s.rule.middleware.noKey.Add(1)
+	}
 	x.log(outcome, s, s.result)
 	if x.gateway.options.Events == nil {
 		return
