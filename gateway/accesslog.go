@@ -17,7 +17,7 @@ import (
 // log writes what a rule did with a request; s is nil if no rule was involved. The level
 // is debug for success, info for a refusal, and warn if the outcome is unknown or the
 // engine or upstream is down. A guard's record appears with its id, a lock's key as a
-// hash. During an outage, lines are sampled.
+// hash. During an outage, and for unguarded requests, lines are sampled.
 func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	level := slog.LevelDebug
 	switch {
@@ -38,7 +38,11 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	}
 	// The sample comes after Enabled: a line that the level drops must not count as
 	// skipped.
-	skipped, ok := x.gateway.sample.allow(logKey{name, res.code})
+	kind := string(res.code)
+	if kind == "" {
+		kind = outcome
+	}
+	skipped, ok := x.gateway.sample.allow(logKey{name, kind})
 	if !ok {
 		return
 	}

@@ -43,7 +43,7 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "failed"
 	case s.settled() == interlockhttp.Unknown:
 		return "unknown"
-	case s.key == "" && s.rule.Key != nil, h.Get("Interlock-Unguarded") != "":
+	case s.hasNoKey(), h.Get("Interlock-Unguarded") != "":
 		return "unguarded"
 	case h.Get("Interlock-Local") != "":
 		return "local"
@@ -64,10 +64,18 @@ func (s *ruleStep) settled() interlockhttp.Outcome {
 	return s.rule.middleware.outcome(status)
 }
 
+// hasNoKey reports whether the request passed an optional rule without a key.
+func (s *ruleStep) hasNoKey() bool {
+	return !s.ran.IsZero() && s.key == "" && s.rule.Key != nil && !s.rule.Shadow
+}
+
 // report logs what the rule did, and sends it to Options.Events.
 func (s *ruleStep) report(h http.Header) {
 	x := s.exchange
 	outcome := s.outcome(h)
+	if s.hasNoKey() {
+		s.rule.middleware.noKey.Add(1)
+	}
 	x.log(outcome, s, s.result)
 	if x.gateway.options.Events == nil {
 		return

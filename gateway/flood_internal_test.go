@@ -35,7 +35,7 @@ func TestWaitLimit(t *testing.T) {
 func TestLogSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s logSample
-		a, b := logKey{"a", interlockhttp.StoreUnavailable}, logKey{"b", interlockhttp.StoreUnavailable}
+		a, b := logKey{"a", string(interlockhttp.StoreUnavailable)}, logKey{"b", string(interlockhttp.StoreUnavailable)}
 		for second, want := range []int{0, 9, 9} {
 			skipped, ok := s.allow(a)
 			if !ok || skipped != want {

@@ -106,6 +106,40 @@ func TestTheLogDuringAnOutage(t *testing.T) {
 	}
 }
 
+// Requests that pass without a key are counted, and one of them per second is logged.
+func TestRequestsWithoutAKeyAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	s := open(t, withRules(), nil)
+	order, pay := orders(), on("POST /pay", rule.Lock, "{header.X-No}", guard.Policy{Name: "pay"})
+	order.Optional, pay.Optional = true, true
+	g, err := gateway.New(routed(t, s, order, pay), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close(t.Context())
+	began := time.Now()
+	for range 50 {
+		for _, path := range []string{"/orders", "/pay"} {
+			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader("x"))
+			r.RemoteAddr = "127.0.0.1:1"
+			r.Header.Set("X-User", "ann")
+			w := httptest.NewRecorder()
+			if g.ServeHTTP(w, r); w.Code != http.StatusCreated {
+				t.Fatalf("the client gets %d %s", w.Code, w.Body)
+			}
+		}
+	}
+	most := 1 + int(time.Since(began)/time.Second)
+	for _, name := range []string{"order", "pay"} {
+		if n := strings.Count(out.String(), "rule="+name+" "); n < 1 || n > most {
+			t.Errorf("50 requests without a key have %d lines about %s, want at most %d:\n%s", n, name, most, out.String())
+		}
+		if got := g.Stats()[name].Verdicts[gateway.NoKey]; got != 50 {
+			t.Errorf("50 requests of %s without a key are counted as %d", name, got)
+		}
+	}
+}
+
 // The number of counters does not grow with the clients' keys (19).
 func TestManyKeysAreCountedTogether(t *testing.T) {
 	s := open(t, withRules(orders()), nil)

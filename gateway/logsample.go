@@ -7,18 +7,22 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A logSample thins out the log during an outage of the engine or upstream, when each
-// request would write the same line: one line per second and rule is enough.
+// A logSample thins out the log where each request would write the same line: during an
+// outage of the engine or upstream, and while requests pass unguarded. One line per second
+// and rule is enough.
 type logSample struct {
 	mu    sync.Mutex
 	kinds map[logKey]*logCount
 }
 
-// A logKey is what similar lines share. There are at most two for each rule.
+// A logKey is what similar lines share. There are at most three for each rule.
 type logKey struct {
 	rule string
-	code interlockhttp.Code
+	kind string // the code of the problem, or else the outcome
 }
+
+// sampled are the kinds of lines that are thinned out.
+var sampled = map[string]bool{string(interlockhttp.StoreUnavailable): true, string(interlockhttp.UpstreamUnreachable): true, "unguarded": true}
 
 // A logCount is the state of one key.
 type logCount struct {
@@ -30,10 +34,10 @@ type logCount struct {
 const sampleInterval = time.Second
 
 // allow reports whether to write a line, and how many similar ones were skipped before
-// it. Lines about requests that ran, or may have run, are never skipped: operators search
-// for them one by one.
+// it. Lines about requests with an unknown outcome are never skipped: operators search for
+// them one by one. Unguarded requests are counted by Stats.
 func (l *logSample) allow(k logKey) (skipped int, ok bool) {
-	if k.code != interlockhttp.StoreUnavailable && k.code != interlockhttp.UpstreamUnreachable {
+	if !sampled[k.kind] {
 		return 0, true
 	}
 	l.mu.Lock()

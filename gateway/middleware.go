@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
@@ -16,7 +17,8 @@ import (
 // reload if its reuse key stays the same, with the state of its guard.
 type middleware struct {
 	handler http.Handler
-	name    string                      // of the guard
+	name    string                      // of the rule
+	noKey   atomic.Uint64               // requests that passed because they had no key
 	close   func(context.Context) error // nil for a lock, which keeps no state
 	stats   func() guard.Stats          // nil for a lock
 
@@ -63,7 +65,7 @@ func newLock(h *ruleHandler, client *interlock.Client, source interlockhttp.Sour
 	if err != nil {
 		return nil, err
 	}
-	return &middleware{handler: wrap(http.HandlerFunc(runInner))}, nil
+	return &middleware{handler: wrap(http.HandlerFunc(runInner)), name: h.Do.Name}, nil
 }
 
 // changing are the methods that a once or submit rule guards if it names none. GET, HEAD,

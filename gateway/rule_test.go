@@ -185,7 +185,7 @@ func TestFormTokens(t *testing.T) {
 	if got := spend(token); got.StatusCode != http.StatusCreated {
 		t.Errorf("a token after a reload: %v", got)
 	}
-	if _, got := ask("/idempotent-token?form=other"); got.StatusCode != http.StatusNotFound {
+	if _, got := ask("/idempotent-token?form=other"); got.StatusCode != http.StatusNotFound || got.code() != gateway.FormUnknown || !strings.Contains(got.text, "with one of: order.") {
 		t.Errorf("another form: %v", got)
 	}
 	if _, got := ask("/idempotent-token", func(r *http.Request) { r.Header.Del("X-User") }); got.StatusCode != http.StatusUnauthorized {

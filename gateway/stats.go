@@ -2,14 +2,27 @@ package gateway
 
 import "github.com/interlock-go/interlock/guard"
 
+// NoKey is the verdict of a request that had no key and passed unguarded, because its rule
+// is optional.
+const NoKey guard.Verdict = "no-key"
+
 // Stats returns the counters of the rules' guards, by name. Rules of one name are added
-// up. A reload that changes a rule resets its counters.
+// up. A rule with a lock counts only requests that passed without a key. A reload that
+// changes a rule resets its counters.
 func (g *Gateway) Stats() map[string]guard.Stats {
 	all := make(map[string]guard.Stats)
 	// Each middleware is counted once, even if several rules share it.
 	for _, m := range g.current.Load().resources.middlewares {
+		s := guard.Stats{Verdicts: map[guard.Verdict]uint64{}, Endings: map[guard.Ending]uint64{}}
 		if m.stats != nil {
-			all[m.name] = sum(all[m.name], m.stats())
+			s = m.stats()
+		}
+		n := m.noKey.Load()
+		if n > 0 {
+			s.Verdicts[NoKey] += n
+		}
+		if m.stats != nil || n > 0 {
+			all[m.name] = sum(all[m.name], s)
 		}
 	}
 	return all

@@ -3,8 +3,12 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
@@ -50,10 +54,7 @@ func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
 	}
 	issuer, ok := x.snapshot.issuers[form]
 	if !ok {
-		// The endpoint exists, but not for this form.
-		p := interlockhttp.NewProblem(interlockhttp.TokenForeign)
-		p.Status, p.Err = http.StatusNotFound, fmt.Errorf("no rule has the form %q", form)
-		p.ServeHTTP(w, r)
+		x.snapshot.unknownForm(form).ServeHTTP(w, r)
 		return true
 	}
 	s := &ruleStep{exchange: x, rule: issuer.rule}
@@ -65,4 +66,20 @@ func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
 	}
 	issuer.handler.ServeHTTP(w, s.attach(r))
 	return true
+}
+
+// FormUnknown is the code of a request for a token of a form that no rule has: 404.
+const FormUnknown interlockhttp.Code = "form_unknown"
+
+// unknownForm returns the problem of a request for a token of an unknown form. It names
+// the forms, which pages contain anyway.
+func (s *snapshot) unknownForm(form string) *interlockhttp.Problem {
+	p := interlockhttp.NewProblem(FormUnknown)
+	p.Status = http.StatusNotFound
+	known := strings.Join(slices.Sorted(maps.Keys(s.issuers)), ", ")
+	p.Message = guard.Message{
+		"en": fmt.Sprintf("No rule has the form %.40q. Add ?form= with one of: %s.", form, known),
+		"zh": fmt.Sprintf("没有规则使用表单 %.40q。请用 ?form= 指定其中之一：%s。", form, known),
+	}
+	return p
 }

@@ -104,7 +104,9 @@ func both(edits ...edit) edit {
 
 func TestQuoted(t *testing.T) {
 	s := open(t, kept, nil, interlockhttp.Quoted())
-	s.ask("abc", "x").problem(400, interlockhttp.KeyInvalid)
+	if p := s.ask("abc", "x").problem(400, interlockhttp.KeyInvalid); !strings.Contains(p.Detail, " 1 to 255 visible") {
+		t.Errorf("the problem of a bare key says: %s", p.Detail)
+	}
 	s.ask(`"abc"`, "x").is(201, "order 1 of x")
 }
 
@@ -112,7 +114,7 @@ func TestQuoted(t *testing.T) {
 func TestAnonymous(t *testing.T) {
 	s := open(t, guard.Policy{Scope: guard.Global}, nil)
 	short := s.ask("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
-	if !strings.Contains(short.Detail, "guess") {
+	if !strings.Contains(short.Detail, "guess") || !strings.Contains(short.Detail, "16 to 255 visible") {
 		t.Errorf("the problem of a short key says: %s", short.Detail)
 	}
 	first := s.ask("1234567890123456", "x", without("X-User"))

@@ -1,6 +1,7 @@
 package interlockhttp
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/interlock-go/interlock/guard"
@@ -31,7 +32,7 @@ func (q *request) keyProblem(at keyLocation, err error) *Problem {
 	case KeyMissing:
 		p.Message = at.missingMessage(q.settings.tokens != nil)
 	case KeyInvalid:
-		p.Message = at.invalidMessage()
+		p.Message = at.invalidMessage(max(1, q.settings.minKey, q.settings.minClientKey))
 	}
 	return p
 }
@@ -58,10 +59,13 @@ func (p keyLocation) missingMessage(token bool) guard.Message {
 	}
 }
 
-// invalidMessage returns the text for an invalid key; nil if the default text fits.
-func (p keyLocation) invalidMessage() guard.Message {
+// invalidMessage returns the text for an invalid key of at least minimum bytes.
+func (p keyLocation) invalidMessage(minimum int) guard.Message {
 	if p.header != "" {
-		return nil
+		return guard.Message{
+			"en": fmt.Sprintf("Send one key in one header, such as a UUID, with %d to %d visible ASCII characters. It must be hard to guess.", minimum, maxKey),
+			"zh": fmt.Sprintf("请在一个请求头中只携带一个幂等键，例如 UUID：%d 到 %d 个可见的 ASCII 字符，且不易被猜中。", minimum, maxKey),
+		}
 	}
 	return guard.Message{
 		"en": "This request was not executed: " + p.name + " is malformed, repeated, too long or too short.",

@@ -77,7 +77,7 @@ func (q *request) identify() (guard.Key, error) {
 	case err != nil:
 		return key, q.keyProblem(s.source.keyLocation, err)
 	case len(text) < s.minKey:
-		return key, problemOf(KeyInvalid, errShortKey)
+		return key, q.keyProblem(s.source.keyLocation, errShortKey)
 	}
 	key.ID = text
 	if s.tokens != nil {

@@ -17,7 +17,9 @@ const (
 	exitConfig = 78
 
 	unwoven = `interlock: a package in this binary has //interlock: directives but was compiled without weaving; its locks would be inert.
-	build with: interlock go build ...   (or: go build -overlay=$(interlock overlay) ..., or -toolexec='interlock weave')
+	build with: go tool interlock go build ...   (also: go run, go test, go install)
+	or with: go build -overlay="$(go tool interlock overlay)" ..., or go build -toolexec="$(go tool -n interlock) weave" ...
+	an installed command needs no "go tool" before interlock
 	set INTERLOCK_UNWOVEN=allow to run it anyway
 `
 )

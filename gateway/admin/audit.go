@@ -24,7 +24,7 @@ type AuditEntry struct {
 	KeyHash string    `json:"key_hash,omitempty" doc:"The first 16 hex digits of the SHA-256 of the unescaped key."`
 	Before  []Before  `json:"before,omitempty" doc:"The state before the change."`
 	Reason  string    `json:"reason,omitempty" doc:"Escaped like the key."`
-	Result  string    `json:"result" enum:"ok,refused,failed"`
+	Result  string    `json:"result" enum:"ok,refused,failed,begun" doc:"begun: the change is about to be made; the next entry has its result. Only in the file."`
 	Code    Code      `json:"code,omitempty" doc:"The code of the problem, if the change did not succeed."`
 	Skipped int       `json:"skipped,omitempty" doc:"How many refused requests before this one were not recorded, because there were too many."`
 }
@@ -39,9 +39,18 @@ type Before struct {
 // setBefore records the state of a claim before the change.
 func (d *AuditEntry) setBefore(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
 
-// act makes a change for an operator, and records the result. Failed changes are recorded,
+// act makes a change for an operator, and records the result. If the audit log cannot be
+// written, nothing is changed. Failed changes are recorded,
 // too: the engine may have made them before it failed.
 func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error {
+	by := actorOf(ctx)
+	// An entry before the change: with a full disk, the change would leave no trace.
+	if err := s.audit.begin(*d, by); err != nil {
+		p := problem(AuditUnavailable, "the audit log cannot be written, so nothing was changed: %v", err)
+		d.Result, d.Code = "refused", p.Code
+		s.audit.write(*d, by)
+		return p
+	}
 	err := do()
 	d.Result = "ok"
 	if err != nil {
@@ -54,7 +63,7 @@ func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error 
 	}
 	// The entry is written before the response: a client that disconnects cannot prevent
 	// it.
-	s.audit.write(*d, actorOf(ctx))
+	s.audit.write(*d, by)
 	return err
 }
 
@@ -74,6 +83,7 @@ type auditLog struct {
 	mu       sync.Mutex
 	file     *os.File     // nil if none is configured
 	writeErr error        // of the last line
+	torn     bool         // a part of a line was written
 	last     []AuditEntry // oldest first
 	refused  *rate.Limiter
 	skipped  int
@@ -124,8 +134,18 @@ func (t *auditLog) refuse(d AuditEntry, by actor) {
 	t.write(d, by)
 }
 
-// write completes and records an entry.
-func (t *auditLog) write(d AuditEntry, by actor) {
+// begin writes an entry to the file before the change is made.
+func (t *auditLog) begin(d AuditEntry, by actor) error {
+	d.Result = "begun"
+	d.complete(by)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.append(d)
+	return t.writeErr
+}
+
+// complete sets what the server knows about an entry.
+func (d *AuditEntry) complete(by actor) {
 	// All of these come from the server; a client cannot set them.
 	d.Time, d.Actor, d.Role, d.Address = time.Now().UTC(), by.name, string(by.role), by.address
 	if d.Key != "" {
@@ -134,19 +154,19 @@ func (t *auditLog) write(d AuditEntry, by actor) {
 	// The hash above is of the original key: two keys may look alike once they are
 	// sanitized.
 	d.Key, d.Reason = sanitize(d.Key), sanitize(d.Reason)
+}
+
+// write completes and records an entry.
+func (t *auditLog) write(d AuditEntry, by actor) {
+	d.complete(by)
 	t.log.Info("admin: "+d.Action, "actor", d.Actor, "role", d.Role, "address", d.Address, "key", d.Key, "key_hash", d.KeyHash,
 		"before", d.Before, "reason", d.Reason, "result", d.Result, "code", string(d.Code))
 	t.store(d)
 	t.events.Publish("admin", d)
 }
 
-// store adds an entry to the memory and the file. A failed write does not undo the change;
-// it makes the process not ready.
+// store adds an entry to the memory and the file.
 func (t *auditLog) store(d AuditEntry) {
-	line, err := json.Marshal(d)
-	if err != nil {
-		panic(err) // strings and numbers always encode
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// The copy of maxEntries entries is cheap beside a change on the engine.
@@ -154,13 +174,30 @@ func (t *auditLog) store(d AuditEntry) {
 		t.last = slices.Delete(t.last, 0, 1)
 	}
 	t.last = append(t.last, d)
+	t.append(d)
+}
+
+// append adds an entry to the file, with the mutex held. A failed write makes the process
+// not ready, and changes are refused.
+func (t *auditLog) append(d AuditEntry) {
 	if t.file == nil {
 		return
 	}
-	// The next successful write clears the error, and the process becomes ready again.
-	if _, t.writeErr = t.file.Write(append(line, '\n')); t.writeErr != nil {
-		t.log.Error("admin: the audit log cannot be written", "error", t.writeErr)
+	line, err := json.Marshal(d)
+	if err != nil {
+		panic(err) // strings and numbers always encode
 	}
+	if t.torn { // the next entry starts on a line of its own
+		line = append([]byte{'\n'}, line...)
+	}
+	var n int
+	// The next successful write clears the error, and the process becomes ready again.
+	if n, t.writeErr = t.file.Write(append(line, '\n')); t.writeErr != nil {
+		t.torn = t.torn || n > 0
+		t.log.Error("admin: the audit log cannot be written", "error", t.writeErr)
+		return
+	}
+	t.torn = false
 }
 
 // latest returns the last n entries, newest first.

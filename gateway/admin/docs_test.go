@@ -16,7 +16,7 @@ import (
 var codes = []admin.Code{
 	admin.Invalid, admin.KeyInvalid, admin.Unauthenticated, admin.Forbidden, admin.ReadOnly, admin.CrossOrigin, admin.NotFound,
 	admin.MethodNotAllowed, admin.Conflict, admin.NotALock, admin.NotSupported, admin.TooLarge, admin.HostRefused, admin.TooMany,
-	admin.Unavailable, admin.OutcomeUnknown, admin.TooManyStreams, admin.Failed,
+	admin.Unavailable, admin.OutcomeUnknown, admin.AuditUnavailable, admin.TooManyStreams, admin.Failed,
 }
 
 var block = regexp.MustCompile("(?s)```(sh|yaml)\n(.*?)```")

@@ -37,6 +37,7 @@ const (
 	TooMany          Code = "too_many"           // 429: too many requests or wrong tokens
 	Unavailable      Code = "engine_unavailable" // 503: the engine does not answer
 	OutcomeUnknown   Code = "outcome_unknown"    // 503: the engine may have made the change; read the state
+	AuditUnavailable Code = "audit_unavailable"  // 503: the audit log cannot be written, and nothing was changed
 	TooManyStreams   Code = "too_many_streams"   // 503: the number of event streams is limited
 	Failed           Code = "failed"             // 500
 )
@@ -48,7 +49,7 @@ const DocsURL = "https://github.com/interlock-go/interlock/blob/main/docs/admin.
 var statuses = map[Code]int{
 	Invalid: 422, KeyInvalid: 400, Unauthenticated: 401, Forbidden: 403, ReadOnly: 403, CrossOrigin: 403,
 	NotFound: 404, MethodNotAllowed: 405, Conflict: 409, NotALock: 409, NotSupported: 409, TooLarge: 413,
-	HostRefused: 421, TooMany: 429, Unavailable: 503, OutcomeUnknown: 503, TooManyStreams: 503, Failed: 500,
+	HostRefused: 421, TooMany: 429, Unavailable: 503, OutcomeUnknown: 503, AuditUnavailable: 503, TooManyStreams: 503, Failed: 500,
 }
 
 // A Problem is an error response in the format of RFC 9457.

@@ -105,20 +105,20 @@ func TestGatewayStripe(t *testing.T) {
 // proxyTo starts interlock proxy with its defaults, and returns its URL.
 func proxyTo(t *testing.T, to string) string {
 	t.Helper()
-	address := free(t)
+	address := freeAddress(t)
 	proxy := exec.Command(command, "proxy", "--to", to, "--listen", address, "--admin", "off")
 	if err := proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Process.Kill(); _ = proxy.Wait() })
 	url := "http://" + address
-	listens(t, url)
+	waitForServer(t, url)
 	return url
 }
 
 // stripePython installs Stripe's Python client and returns the command that charges.
 func stripePython(t *testing.T) []string {
-	need(t, "python3")
+	requireProgram(t, "python3")
 	dir := t.TempDir()
 	out, err := exec.Command("python3", "-m", "pip", "install", "--quiet", "--target", dir, "stripe").CombinedOutput()
 	if err != nil {

@@ -36,6 +36,8 @@ type stormFlags struct {
 	timeout    time.Duration
 
 	url, method, body, idempotencyKey string // of the requests; unused without --url
+	headers                           []string
+	header                            http.Header // parsed from headers
 
 	threshold, output string
 }
@@ -68,6 +70,8 @@ func (p *program) storm() *cobra.Command {
 	flags.StringVar(&f.url, "url", "", p.say(i18n.FlagURL))
 	flags.StringVar(&f.method, "method", http.MethodPost, p.say(i18n.FlagMethod))
 	flags.StringVar(&f.body, "body", "", p.say(i18n.FlagBody))
+	flags.StringArrayVar(&f.headers, "header", nil, p.say(i18n.FlagHeader))
+	flags.Lookup("header").DefValue = "" // not []
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", p.say(i18n.FlagIdempotencyKey))
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, p.say(i18n.FlagTimeout, maxStormTimeout))
 	flags.StringVar(&f.threshold, "threshold", "", p.say(i18n.FlagThreshold))
@@ -89,7 +93,7 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	began := time.Now()
 	var result *loadtest.Result
 	if f.url != "" {
-		q := &loadtest.Requests{URL: f.url, Method: f.method, Body: f.body, Key: f.idempotencyKey, N: f.n, Progress: p.progress(f.n, began)}
+		q := &loadtest.Requests{URL: f.url, Method: f.method, Body: f.body, Header: f.header, Key: f.idempotencyKey, N: f.n, Progress: p.progress(f.n, began)}
 		result, err = q.Run(ctx)
 	} else {
 		result, err = p.contend(ctx, c, f, began)
@@ -156,7 +160,7 @@ func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]loadtest.Thresh
 // checkTarget validates the flags of a lock, or those of a URL.
 func (p *program) checkTarget(c *cobra.Command, f *stormFlags) error {
 	if f.url == "" {
-		for _, name := range []string{"method", "body", "idempotency-key"} {
+		for _, name := range []string{"method", "body", "header", "idempotency-key"} {
 			if c.Flag(name).Changed {
 				return p.misuse(c, p.say(i18n.GoesWith, "--"+name, "--url"), "")
 			}
@@ -174,6 +178,20 @@ func (p *program) checkTarget(c *cobra.Command, f *stormFlags) error {
 		return p.misuse(c, p.say(i18n.StormNotLocal), "")
 	case err != nil:
 		return p.misuse(c, "--url: "+err.Error(), "")
+	}
+	return p.parseHeaders(c, f)
+}
+
+// parseHeaders parses the values of --header.
+func (p *program) parseHeaders(c *cobra.Command, f *stormFlags) error {
+	f.header = http.Header{}
+	for _, line := range f.headers {
+		name, value, ok := strings.Cut(line, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n\"(),/;<=>?@[\\]{}") || strings.ContainsAny(value, "\r\n\x00") {
+			return p.badValue(c, "header", line, p.say(i18n.AHeader))
+		}
+		f.header.Add(name, value)
 	}
 	return nil
 }

@@ -157,6 +157,8 @@ different responses) replace lost, max-holders and violations.`,
 	FlagStormWait      = Text{"how long each goroutine waits for the lock; default: until --timeout", "每个等锁的最长时间；不给则一直等到轮到自己"}
 	FlagStormRedis     = Text{"a Redis instead of the embedded engine; default: INTERLOCK_REDIS_URL", "用 Redis 代替内嵌引擎，也可用 INTERLOCK_REDIS_URL"}
 	FlagURL            = Text{"send requests to this URL on this machine", "改为向本机的这个 URL 发请求"}
+	FlagHeader         = Text{"header field of the requests, such as 'Authorization: Bearer x'; repeatable", "请求头，例如 'Authorization: Bearer x'；可重复"}
+	AHeader            = Text{"a field such as 'Name: value'", "形如 'Name: value' 的请求头"}
 	FlagMethod         = Text{"method of the requests", "请求方法"}
 	FlagBody           = Text{"body of the requests, as JSON", "请求体，JSON"}
 	FlagIdempotencyKey = Text{"Idempotency-Key of all requests, or each: a new key per request", "所有请求共用的 Idempotency-Key；each 表示各用各的"}

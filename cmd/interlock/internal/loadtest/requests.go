@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -31,7 +32,8 @@ type Requests struct {
 	URL    string
 	Method string
 	Body   string
-	Key    string // the Idempotency-Key of all requests, [Each], or empty for none
+	Header http.Header // of all requests; it may replace Content-Type and Host
+	Key    string      // the Idempotency-Key of all requests, [Each], or empty for none
 	N      int
 
 	Progress func(done int) // may be nil
@@ -182,6 +184,13 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
+	if q.Body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	maps.Copy(request.Header, q.Header.Clone())
+	if host := q.Header.Get("Host"); host != "" {
+		request.Host = host // net/http ignores the field
+	}
 	switch q.Key {
 	case "":
 	case Each:
@@ -189,9 +198,6 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, e
 		request.Header.Set("Idempotency-Key", rand.Text())
 	default:
 		request.Header.Set("Idempotency-Key", q.Key)
-	}
-	if q.Body != "" {
-		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := client.Do(request)
 	if err != nil {
