@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/doctor"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/standby"
 )
 
 // Health is the state of the process and its engine.
@@ -106,6 +107,10 @@ func (c *healthCache) probe(ctx context.Context, e engine.Engine) (engine.Health
 // checks returns all conditions of readiness.
 func (s *Server) checks(ctx context.Context) []Check {
 	_, err := s.health.probe(ctx, s.o.Engine)
+	// A standby that was switched grants nothing until earlier leases have expired.
+	if e, ok := s.o.Engine.(*standby.Engine); ok && err == nil {
+		err = e.State().Closed
+	}
 	// Otherwise a load balancer would take out all gateways at once, although they can
 	// serve.
 	if s.o.Degrades != nil && s.o.Degrades() {

@@ -163,6 +163,23 @@ func TestStandby(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a switched standby is not ready until it grants locks again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w, e := two(t, interlocktest.New(t), interlocktest.New(t))
+			defer w.end()
+			if _, hold, err := interlock.New(e).Mutex("order").Lock(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if err := hold.Unlock(); err != nil {
+				t.Fatal(err)
+			}
+			answered(t, w.api, "GET", "/readyz", "", 200)
+			answered(t, w.api, "POST", "/api/v1/standby/switch", `{"to":"standby","reason":"maintenance"}`, 200)
+			time.Sleep(2 * time.Second)
+			answered(t, w.api, "GET", "/readyz", "", 503)
+			time.Sleep(time.Until(e.State().FrozenUntil) + 2*time.Second)
+			answered(t, w.api, "GET", "/readyz", "", 200)
+		})
+	})
 	t.Run("a side that cannot be reached is a conflict, unless the switch is forced", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			primary := interlocktest.New(t)

@@ -122,6 +122,16 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	if n := d.node.field("principal"); n != nil {
 		r.checkPrincipalSource(c, &d.Principal, n)
 	}
+	if lease := max(d.Do.Lease, d.Policy.Lease); c.Engine.LongestLease > 0 && lease > c.Engine.LongestLease {
+		place := verb.at
+		for _, name := range []string{"preset", "lease"} {
+			if n := d.node.field(name); n != nil {
+				place = n.at
+			}
+		}
+		r.errorf(place, Conflict, "shorten it, or write longest-lease: "+durationText(lease)+" under engine, in the file of every gateway",
+			"the engine grants no lease of %s: its longest lease is %s", durationText(lease), durationText(c.Engine.LongestLease))
+	}
 	// A lock stores no response, and so has no scope or form to check.
 	if d.Do.Verb == rule.Lock {
 		// Both concern stored responses and tokens, which a lock does not have.

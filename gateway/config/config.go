@@ -66,6 +66,9 @@ type Engine struct {
 	URL     string   // "memory" or a URL of engine/redisengine
 	Quorum  []string // three or more URLs of independent servers
 	Standby []string // two URLs; the first is in use until an operator switches
+
+	// LongestLease is the longest lease of a quorum or standby. Default: 1m
+	LongestLease time.Duration
 }
 
 // TLS is a server's certificate.

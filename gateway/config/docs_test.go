@@ -111,9 +111,9 @@ func TestOptionsMatchRule(t *testing.T) {
 
 // TestDefaults: the described defaults are those of an empty file.
 func TestDefaults(t *testing.T) {
-	printed := string(good(t, "engine: memory\nto: http://a\nprincipal: {jwt: {key-file: a}}\ntokens: {}\nadmin: {}\nrules:\n  - {match: POST /a, once: 'a:{token}'}\n").Print(false))
+	printed := string(good(t, "engine: {standby: [redis://a, redis://b]}\nto: http://a\nprincipal: {jwt: {key-file: a}}\ntokens: {}\nadmin: {}\nrules:\n  - {match: POST /a, once: 'a:{token}'}\n").Print(false))
 	for _, r := range config.Rows() {
-		if r.Default == "" || r.Default == "required" || r.Default == "false" || r.Section == "rules" {
+		if r.Default == "" || r.Default == "required" || r.Default == "false" || r.Section == "rules" || r.Section == "the file" && r.Name == "engine" {
 			continue
 		}
 		if !strings.Contains(printed, " "+r.Name+": "+r.Default+"\n") && !strings.Contains(printed, "\n"+r.Name+": "+r.Default+"\n") {

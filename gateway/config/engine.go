@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -21,7 +22,7 @@ var engineField = field[Config]{
 	read: func(r *reader, c *Config, n *node) {
 		// The default engine must not remain beside a quorum or standby.
 		if n.kind == mapping {
-			c.Engine = Engine{}
+			c.Engine = Engine{LongestLease: defaultLongestLease}
 			engineShape.read(r, &c.Engine, n)
 			r.checkEngine(&c.Engine, n)
 			return
@@ -44,7 +45,11 @@ var engineField = field[Config]{
 var engineShape = shape[Engine]{name: "engine", fields: []field[Engine]{
 	enginesField("quorum", "Three or more URLs of independent servers; a majority decides.", func(e *Engine) *[]string { return &e.Quorum }),
 	enginesField("standby", "Two URLs; the first is in use until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),
+	durationField("longest-lease", "The longest lease of a rule. A restarted node of a quorum does not vote for that long.", defaultLongestLease, time.Second, 24*time.Hour, func(e *Engine) *time.Duration { return &e.LongestLease }),
 }}
+
+// defaultLongestLease is the default of packages quorum and standby.
+const defaultLongestLease = time.Minute
 
 // enginesField is a list of engine URLs. Each server may occur once: a quorum that counts one
 // server twice is not a majority.

@@ -69,12 +69,12 @@ func (o *openedEngine) open(ctx context.Context, cfg config.Engine, lazy bool, l
 	case len(cfg.Quorum) > 0:
 		var all []engine.Engine
 		if all, err = o.openAll(ctx, cfg.Quorum); err == nil {
-			err = o.openQuorum(ctx, all, lazy)
+			err = o.openQuorum(ctx, all, cfg.LongestLease, lazy)
 		}
 	case len(cfg.Standby) > 0:
 		var all []engine.Engine
 		if all, err = o.openAll(ctx, cfg.Standby); err == nil {
-			err = o.openStandby(ctx, all, log)
+			err = o.openStandby(ctx, all, cfg.LongestLease, log)
 		}
 	case cfg.URL == "memory":
 		o.Engine = memory.New() // holds nothing to close
@@ -90,8 +90,8 @@ func (o *openedEngine) open(ctx context.Context, cfg config.Engine, lazy bool, l
 
 // openQuorum builds a quorum. Its nodes were opened lazily, so a probe checks that at
 // least one of them answers.
-func (o *openedEngine) openQuorum(ctx context.Context, all []engine.Engine, lazy bool) error {
-	e, err := quorum.New(all)
+func (o *openedEngine) openQuorum(ctx context.Context, all []engine.Engine, longest time.Duration, lazy bool) error {
+	e, err := quorum.New(all, quorum.LongestLease(longest))
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (o *openedEngine) openQuorum(ctx context.Context, all []engine.Engine, lazy
 }
 
 // openStandby builds a standby of two engines.
-func (o *openedEngine) openStandby(ctx context.Context, both []engine.Engine, log *slog.Logger) error {
-	e, err := standby.New(ctx, both[0], both[1], standby.Logger(log))
+func (o *openedEngine) openStandby(ctx context.Context, both []engine.Engine, longest time.Duration, log *slog.Logger) error {
+	e, err := standby.New(ctx, both[0], both[1], standby.Logger(log), standby.LongestLease(longest))
 	if err != nil {
 		return err
 	}
