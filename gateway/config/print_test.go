@@ -178,6 +178,21 @@ func TestSecretsAreNotShown(t *testing.T) {
 	if len(errs) != 3 {
 		t.Errorf("%d mistakes, want 3: %v", len(errs), errs)
 	}
+	// A token in place of its hash: no mistake on its line shows it.
+	for _, tokens := range []string{
+		"{name: ops, role: view, sha256: hunter2hunter2hunter2}", "{name: ops, role: root, sha256: hunter2hunter2hunter2}",
+		"{role: view, sha256: 'hunter2hunter2hunter2', more: x}", "{name: ops, role: view, sha256: [hunter2hunter2hunter2]}",
+	} {
+		_, errs := config.Parse("x", []byte("engine: memory\nto: http://b\nadmin: {tokens: ["+tokens+"]}\nrules: []\n"))
+		if len(errs) == 0 {
+			t.Errorf("%s is accepted", tokens)
+		}
+		for _, m := range errs {
+			if strings.Contains(m.Show(), "hunter2") {
+				t.Errorf("a message contains a token:\n%s", m.Show())
+			}
+		}
+	}
 }
 
 // Passwords are hidden wherever engines look for them, also if they are not encoded.
