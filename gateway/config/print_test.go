@@ -32,7 +32,7 @@ trusted-proxies: 10.0.0.0/8
 principal: mtls
 secrets: [{file: new.secret}, {env: OLD_SECRET}]
 tokens: {path: /token, life: 5m, form: spend}
-limits: {body: 2MiB, response: 64KiB, header: 8192, conns: 100}
+limits: {body: 2MiB, bodies: 8MiB, response: 64KiB, header: 8192, conns: 100}
 timeouts: {header: 3s, body: 1m, idle: 10s}
 shutdown: {delay: 5s, timeout: 1m}
 admin:
