@@ -102,6 +102,7 @@ func (b *backend) next() *target {
 func (b *backend) send(w http.ResponseWriter, r *http.Request, x *exchange, innermost *ruleStep) result {
 	t := &roundTrip{exchange: x, target: b.next(), result: result{innermost: innermost}}
 	r = t.attach(r)
+	x.body.passOn()
 	if r.Body != nil && r.Body != http.NoBody {
 		t.body = &clientBody{ReadCloser: r.Body}
 		r.Body = t.body

@@ -11,6 +11,7 @@ import (
 // A request takes this way through the package:
 //
 //	Gateway.ServeHTTP   enters a snapshot                        gateway.go
+//	requestBody         counts the bytes in memory                requestbody.go
 //	exchange.serve      answers the token endpoint               exchange.go, tokens.go
 //	exchange.route      finds the rules, refuses ambiguity       route.go, ambiguity.go, matcher.go
 //	exchange.next       starts the next rule, or the upstream    exchange.go
@@ -32,6 +33,7 @@ type exchange struct {
 	snapshot *snapshot
 	request  *http.Request // as received, for logs and events
 	response recorder
+	body     *requestBody // nil if the request has none
 	began    time.Time
 	trusted  bool           // the connection comes from a trusted proxy
 	segments []string       // the decoded parts of the path

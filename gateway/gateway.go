@@ -66,6 +66,7 @@ type Gateway struct {
 	name    string // in the Via field
 	current atomic.Pointer[snapshot]
 	sample  logSample
+	bodies  atomic.Int64 // bytes of guarded bodies in memory
 
 	mu       sync.Mutex // for Reload and Close
 	closed   bool
@@ -109,6 +110,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		gateway: g, snapshot: s, request: r, response: recorder{ResponseWriter: w},
 		began: time.Now(), trusted: isTrusted(s.config.Trusted, r.RemoteAddr),
 	}
+	r = x.countBody(&x.response, r)
+	defer x.body.release()
 	if x.serve(&x.response, r).aborted {
 		panic(http.ErrAbortHandler) // net/http closes the connection
 	}

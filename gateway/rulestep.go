@@ -174,6 +174,9 @@ func answer(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
 		p = interlockhttp.NewProblem(interlockhttp.TooManyWaiters)
 		p.Err, p.RetryAfter = err, time.Second
 	}
+	if errors.Is(p.Err, errTooManyBodies) { // interlockhttp takes it for a broken body
+		p = tooManyBodies()
+	}
 	stepOf(r.Context()).refuse(w, r, p)
 }
 

@@ -34,6 +34,7 @@ func newSettings(cfg *config.Config, log *slog.Logger, before *snapshot) (*setti
 	s := &settings{limits: cfg.Limits, timeouts: cfg.Timeouts}
 	// Defaults for configurations that a program built without config.Default.
 	s.limits.Body = cmp.Or(s.limits.Body, 1<<20)
+	s.limits.Bodies = cmp.Or(s.limits.Bodies, 256<<20)
 	s.limits.Response = cmp.Or(s.limits.Response, 256<<10)
 	s.timeouts.Body = cmp.Or(s.timeouts.Body, 30*time.Second)
 	for _, from := range cfg.Secrets {

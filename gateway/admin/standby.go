@@ -49,8 +49,9 @@ func (s *Server) getStandby(context.Context, *struct{}) (*body[Switch], error) {
 	if err != nil {
 		return nil, err
 	}
-	out := state(e.State())
-	for side, why := range e.State().Sides {
+	st := e.State() // once: the sides must be those of the state
+	out := state(st)
+	for side, why := range st.Sides {
 		if why != nil {
 			out.Unreached[side.String()] = why.Error()
 		} else {

@@ -29,6 +29,9 @@ func (r *reader) checkFile(c *Config, root *node) {
 	if n := root.field("to"); n != nil && slices.ContainsFunc(c.Upstream.To, func(to *url.URL) bool { return sameServer(to, c.Listen) }) {
 		r.errorf(n.at, Conflict, "write the URL of the service", "the upstream is the gateway itself: it listens on %s", quote(c.Listen))
 	}
+	if c.Limits.Bodies < c.Limits.Body {
+		r.errorf(root.field("limits").at, Conflict, "write bodies: with a larger size, such as 256MiB", "limits: bodies is smaller than body, so that a request could never pass")
+	}
 	if n := root.field("namespace"); n != nil {
 		r.checkNamespace(c, n)
 	}

@@ -125,6 +125,7 @@ type Tokens struct {
 // Limits bound what one client may use.
 type Limits struct {
 	Body     int64 // bytes of a guarded request's body. Default: 1 MiB
+	Bodies   int64 // bytes of all guarded bodies in memory. Default: 256 MiB
 	Response int   // bytes of a stored response. Default: 256 KiB
 	Header   int   // bytes of a request's header. Default: 16 KiB
 	Conns    int   // open connections. Default: 10,000
@@ -133,7 +134,7 @@ type Limits struct {
 // Timeouts bound how long a client may take.
 type Timeouts struct {
 	Header time.Duration // Default: 5s
-	Body   time.Duration // of a guarded request. Default: 30s
+	Body   time.Duration // of a guarded request; of others, before 500 bytes per second are required. Default: 30s
 	Idle   time.Duration // between two requests. Default: 60s
 }
 

@@ -25,7 +25,7 @@ func Default() *Config {
 		Engine:   Engine{URL: "memory"},
 		Listen:   DefaultListen,
 		Upstream: *newUpstream(),
-		Limits:   Limits{Body: 1 << 20, Response: 256 << 10, Header: 16 << 10, Conns: 10_000},
+		Limits:   Limits{Body: 1 << 20, Bodies: 256 << 20, Response: 256 << 10, Header: 16 << 10, Conns: 10_000},
 		Timeouts: Timeouts{Header: 5 * time.Second, Body: 30 * time.Second, Idle: time.Minute},
 		Shutdown: Shutdown{Timeout: 30 * time.Second},
 	}

@@ -32,7 +32,7 @@ trusted-proxies: 10.0.0.0/8
 principal: mtls
 secrets: [{file: new.secret}, {env: OLD_SECRET}]
 tokens: {path: /token, life: 5m, form: spend}
-limits: {body: 2MiB, response: 64KiB, header: 8192, conns: 100}
+limits: {body: 2MiB, bodies: 8MiB, response: 64KiB, header: 8192, conns: 100}
 timeouts: {header: 3s, body: 1m, idle: 10s}
 shutdown: {delay: 5s, timeout: 1m}
 admin:
@@ -177,6 +177,21 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 	if len(errs) != 3 {
 		t.Errorf("%d mistakes, want 3: %v", len(errs), errs)
+	}
+	// A token in place of its hash: no mistake on its line shows it.
+	for _, tokens := range []string{
+		"{name: ops, role: view, sha256: hunter2hunter2hunter2}", "{name: ops, role: root, sha256: hunter2hunter2hunter2}",
+		"{role: view, sha256: 'hunter2hunter2hunter2', more: x}", "{name: ops, role: view, sha256: [hunter2hunter2hunter2]}",
+	} {
+		_, errs := config.Parse("x", []byte("engine: memory\nto: http://b\nadmin: {tokens: ["+tokens+"]}\nrules: []\n"))
+		if len(errs) == 0 {
+			t.Errorf("%s is accepted", tokens)
+		}
+		for _, m := range errs {
+			if strings.Contains(m.Show(), "hunter2") {
+				t.Errorf("a message contains a token:\n%s", m.Show())
+			}
+		}
 	}
 }
 

@@ -65,6 +65,19 @@ func (r *reader) secretError(n *node, hint, text string) {
 	m.Excerpt = strings.ReplaceAll(m.Excerpt, n.text, "***")
 }
 
+// hide keeps a value that may be a secret out of excerpts. The columns stay the same.
+func (r *reader) hide(n *node) {
+	for _, item := range n.items {
+		r.hide(item)
+	}
+	for word := range strings.FieldsSeq(n.text) {
+		// A block of text ends on a later line.
+		for i := max(0, n.at.Line-1); i < len(r.lines); i++ {
+			r.lines[i] = strings.ReplaceAll(r.lines[i], word, strings.Repeat("*", len(word)))
+		}
+	}
+}
+
 // within calls read with a field's name added to the path.
 func (r *reader) within(name string, read func()) {
 	r.path = append(r.path, name)

@@ -173,6 +173,10 @@ var adminTokensField = field[Admin]{
 				r.secretError(item, "write name:, role: and sha256: of the token", "the file contains a token")
 				continue
 			}
+			// A token in place of its hash is an easy mistake, and messages end up in logs.
+			if h := item.field("sha256"); h != nil {
+				r.hide(h)
+			}
 			var t AdminToken
 			adminTokenShape.read(r, &t, item)
 			r.oneOf(item, "a token", "sha256", "file", "env")

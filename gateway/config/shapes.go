@@ -89,6 +89,7 @@ var tokensShape = shape[Tokens]{name: "tokens", fields: []field[Tokens]{
 // limitsShape has upper bounds, too: guarded bodies and responses are held in memory.
 var limitsShape = shape[Limits]{name: "limits", fields: []field[Limits]{
 	sizeField("body", "Size of the body of a guarded request.", 1<<20, 1, 1<<30, func(l *Limits) *int64 { return &l.Body }),
+	sizeField("bodies", "Size of the bodies of all guarded requests in memory; above it, requests get 503.", 256<<20, 1, 1<<40, func(l *Limits) *int64 { return &l.Bodies }),
 	sizeField("response", "Size of a stored response.", 256<<10, 1, 256<<20, func(l *Limits) *int { return &l.Response }),
 	sizeField("header", "Size of the header of a request.", 16<<10, 1<<10, 1<<20, func(l *Limits) *int { return &l.Header }),
 	intField("conns", "Open connections.", 10_000, 1, 1_000_000, func(l *Limits) *int { return &l.Conns }),
@@ -97,7 +98,7 @@ var limitsShape = shape[Limits]{name: "limits", fields: []field[Limits]{
 // timeoutsShape accepts no 0, which package gateway reads as the default.
 var timeoutsShape = shape[Timeouts]{name: "timeouts", fields: []field[Timeouts]{
 	durationField("header", "For the header of a request.", 5*time.Second, time.Millisecond, time.Hour, func(t *Timeouts) *time.Duration { return &t.Header }),
-	durationField("body", "For the body of a guarded request.", 30*time.Second, time.Millisecond, 24*time.Hour, func(t *Timeouts) *time.Duration { return &t.Body }),
+	durationField("body", "For the body of a guarded request. Other bodies get a second more for each 500 bytes.", 30*time.Second, time.Millisecond, 24*time.Hour, func(t *Timeouts) *time.Duration { return &t.Body }),
 	durationField("idle", "For an idle connection between two requests.", time.Minute, time.Millisecond, 24*time.Hour, func(t *Timeouts) *time.Duration { return &t.Idle }),
 }}
 

@@ -1,0 +1,125 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway"
+)
+
+// The bodies of all guarded requests share one limit. The next body above it is refused
+// with 503, and nothing is executed.
+func TestBodiesInMemoryAreBounded(t *testing.T) {
+	d := newGate()
+	optional := orders()
+	optional.Match.Path, optional.Optional = "/optional", true
+	shadow := orders()
+	shadow.Match.Path, shadow.Shadow = "/shadow", true
+	cfg := withRules(orders(), optional, shadow)
+	cfg.Limits.Body, cfg.Limits.Bodies = 1000, 1000
+	s := open(t, cfg, d)
+	body := strings.Repeat("x", 600)
+
+	var all sync.WaitGroup
+	all.Go(func() {
+		if got := s.send("POST", "/orders", body, key("k-1")); got.StatusCode != http.StatusOK {
+			t.Errorf("the first request gets %v", got)
+		}
+	})
+	<-d.in
+	for _, size := range []int64{600, -1} { // known or not
+		got := s.send("POST", "/orders", body, key("k-2"), func(r *http.Request) { r.ContentLength = size })
+		if got.StatusCode != http.StatusServiceUnavailable || got.code() != gateway.TooManyBodies || got.Header.Get("Retry-After") != "1" {
+			t.Fatalf("the request above the limit gets %v %v", got, got.Header)
+		}
+	}
+	// Bodies that are only passed on are not in memory. A shadow rule never refuses.
+	for _, path := range []string{"/other", "/optional", "/shadow"} {
+		all.Go(func() {
+			if got := s.send("POST", path, strings.Repeat(body, 10)); got.StatusCode != http.StatusOK {
+				t.Errorf("%s gets %v", path, got)
+			}
+		})
+		<-d.in
+	}
+	all.Go(func() {
+		if got := s.send("POST", "/shadow", body, key("k-3")); got.StatusCode != http.StatusOK {
+			t.Errorf("a shadow rule above the limit: %v", got)
+		}
+	})
+	<-d.in
+	close(d.opens)
+	all.Wait()
+	// All bytes are free again: those of answered and of refused requests.
+	if got := s.send("POST", "/orders", strings.Repeat("x", 1000), key("k-4")); got.StatusCode != http.StatusOK {
+		t.Errorf("after the others, a request gets %v", got)
+	}
+}
+
+// A client that sends its body too slowly is disconnected, also without a rule.
+func TestASlowBodyWithoutARule(t *testing.T) {
+	optional := orders()
+	optional.Match.Path, optional.Optional = "/optional", true
+	cfg := withRules(optional)
+	cfg.Timeouts.Body = 500 * time.Millisecond
+	s := open(t, cfg, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if r.URL.Path == "/late" { // the body has arrived: the deadline is over
+			time.Sleep(3 * cfg.Timeouts.Body)
+		}
+	}))
+	for _, path := range []string{"/other", "/optional"} {
+		for name, pause := range map[string]time.Duration{"a body that stops": time.Minute, "a body of a byte at a time": 100 * time.Millisecond} {
+			t.Run(name+" "+path, func(t *testing.T) {
+				t.Parallel()
+				conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				conn.SetDeadline(time.Now().Add(time.Minute))
+				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nContent-Length: 1000\r\n\r\nabc", path)
+				done := make(chan struct{})
+				go func() { // until the gateway closes the connection
+					defer close(done)
+					for {
+						if _, err := io.WriteString(conn, "x"); err != nil {
+							return
+						}
+						select {
+						case <-time.After(pause):
+						case <-t.Context().Done():
+							return
+						}
+					}
+				}()
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					t.Fatalf("no response: %v", err)
+				}
+				defer resp.Body.Close()
+				if resp.StatusCode != http.StatusRequestTimeout {
+					t.Errorf("the client gets %s", resp.Status)
+				}
+			})
+		}
+	}
+	t.Run("a long upload passes, and an upstream may take its time", func(t *testing.T) {
+		t.Parallel()
+		if got := s.send("POST", "/other", strings.Repeat("x", 8<<20)); got.err != nil || got.StatusCode != http.StatusOK {
+			t.Errorf("a long upload gets %v", got)
+		}
+		if got := s.send("POST", "/late", "x"); got.err != nil || got.StatusCode != http.StatusOK {
+			t.Errorf("a request whose answer is late gets %v", got)
+		}
+	})
+}
