@@ -18,10 +18,10 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// stored returns the id of a record of a guard whose scope is a user's key.
-func stored(t *testing.T, name, user, id string) string {
+// stored returns the id of a record of Ann's, of a guard whose scope is a user's key.
+func stored(t *testing.T, name, id string) string {
 	t.Helper()
-	key, err := guard.StoredKey(name, guard.PerUser, guard.Of(user, id))
+	key, err := guard.StoredKey(name, guard.PerUser, guard.Of("ann", id))
 	if err != nil {
 		t.Fatal(err)
 	}

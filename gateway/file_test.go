@@ -56,13 +56,13 @@ rules:
 		key                string
 	}{
 		{"POST", "/orders/7/pay", "", nil, 200, "", "pay:7"},
-		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", stored(t, "order", "ann", "k-1")},
-		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", stored(t, "order", "ann", "k-1")},
-		{"POST", "/orders", "y", []with{key("k-1")}, 422, interlockhttp.KeyReused, stored(t, "order", "ann", "k-1")},
+		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", stored(t, "order", "k-1")},
+		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", stored(t, "order", "k-1")},
+		{"POST", "/orders", "y", []with{key("k-1")}, 422, interlockhttp.KeyReused, stored(t, "order", "k-1")},
 		{"POST", "/sign-up", "x", nil, 400, interlockhttp.KeyMissing, ""},
 		{"POST", "/sign-up", "x", []with{field("Idempotent-Token", "made-up")}, 403, interlockhttp.TokenUnknown, ""},
-		{"POST", "/click", `{"button":"buy"}`, []with{field("Content-Type", "application/json")}, 200, "", stored(t, "click", "ann", "buy")},
-		{"POST", "/click", "button=buy", []with{field("Content-Type", "application/x-www-form-urlencoded")}, 429, interlockhttp.Duplicate, stored(t, "click", "ann", "buy")},
+		{"POST", "/click", `{"button":"buy"}`, []with{field("Content-Type", "application/json")}, 200, "", stored(t, "click", "buy")},
+		{"POST", "/click", "button=buy", []with{field("Content-Type", "application/x-www-form-urlencoded")}, 429, interlockhttp.Duplicate, stored(t, "click", "buy")},
 		{"PUT", "/import", "x", []with{func(r *http.Request) { r.Header.Del("X-User") }}, 200, "", "import"},
 	} {
 		got := s.send(c.method, c.path, c.body, c.changes...)

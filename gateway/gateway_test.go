@@ -221,7 +221,7 @@ func TestAServiceBehindTheGateway(t *testing.T) {
 	if again.text != first.text || again.StatusCode != first.StatusCode || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Location") != "/orders/1" {
 		t.Errorf("a repeat gets %v %v, want %v", again, again.Header, first)
 	}
-	if e := s.event(); e.Outcome != "ran" || e.Rule != "order" || e.Key != stored(t, "order", "ann", "a-1") || e.Status != http.StatusCreated {
+	if e := s.event(); e.Outcome != "ran" || e.Rule != "order" || e.Key != stored(t, "order", "a-1") || e.Status != http.StatusCreated {
 		t.Errorf("the event is %+v", e)
 	}
 	if e := s.event(); e.Outcome != "replayed" {

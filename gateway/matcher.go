@@ -160,7 +160,7 @@ func looseValues(h http.Header, name string) (values []string) {
 // all of them as an underscore.
 func dashed(name string) string {
 	mark := func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-')
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-'
 	}
 	if !strings.ContainsFunc(name, mark) {
 		return name

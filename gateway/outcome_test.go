@@ -44,15 +44,15 @@ func TestTheDefaultsDoNotChargeTwice(t *testing.T) {
 		code    interlockhttp.Code
 		outcome string // of the first event
 	}{
-		"the bank answers 500":             {fail: func(w http.ResponseWriter) { w.WriteHeader(500) }, charges: 1, again: 500, outcome: "ran"},
+		"the bank answers 500":             {fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, charges: 1, again: 500, outcome: "ran"},
 		"the bank resets the connection":   {fail: reset, charges: 1, again: 409, code: interlockhttp.OutcomeUnknown, outcome: "unknown"},
-		"a proxy of the bank answers 502":  {fail: func(w http.ResponseWriter) { w.WriteHeader(502) }, charges: 1, again: 409, code: interlockhttp.OutcomeUnknown, outcome: "unknown"},
-		"the bank answers 503":             {fail: func(w http.ResponseWriter) { w.WriteHeader(503) }, charges: 2, again: 201, outcome: "failed"},
-		"the bank answers 429":             {fail: func(w http.ResponseWriter) { w.WriteHeader(429) }, charges: 2, again: 201, outcome: "ran"},
-		"the bank redirects to a login":    {fail: func(w http.ResponseWriter) { w.WriteHeader(302) }, charges: 1, again: 409, code: interlockhttp.OutcomeUnknown, outcome: "unknown"},
-		"the rule keeps redirects":         {options: []string{"keep-redirects: true"}, fail: func(w http.ResponseWriter) { w.WriteHeader(302) }, charges: 1, again: 302, outcome: "ran"},
-		"the rule lists 500":               {options: []string{"not-executed: [500, 502]"}, fail: func(w http.ResponseWriter) { w.WriteHeader(500) }, charges: 2, again: 201, outcome: "failed"},
-		"the rule says rerun, after a 500": {options: []string{"on-unknown: rerun"}, fail: func(w http.ResponseWriter) { w.WriteHeader(500) }, charges: 2, again: 201, outcome: "unknown"},
+		"a proxy of the bank answers 502":  {fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }, charges: 1, again: 409, code: interlockhttp.OutcomeUnknown, outcome: "unknown"},
+		"the bank answers 503":             {fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, charges: 2, again: 201, outcome: "failed"},
+		"the bank answers 429":             {fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, charges: 2, again: 201, outcome: "ran"},
+		"the bank redirects to a login":    {fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusFound) }, charges: 1, again: 409, code: interlockhttp.OutcomeUnknown, outcome: "unknown"},
+		"the rule keeps redirects":         {options: []string{"keep-redirects: true"}, fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusFound) }, charges: 1, again: 302, outcome: "ran"},
+		"the rule lists 500":               {options: []string{"not-executed: [500, 502]"}, fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, charges: 2, again: 201, outcome: "failed"},
+		"the rule says rerun, after a 500": {options: []string{"on-unknown: rerun"}, fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, charges: 2, again: 201, outcome: "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var charges atomic.Int64
@@ -90,7 +90,7 @@ func TestAnUpstreamStatesItsOutcome(t *testing.T) {
 		{"failed", 500, 2, 500},
 		{"not-executed", 200, 2, 200},
 		{"unknown", 200, 1, 409},
-		{"sucess", 200, 1, 409},
+		{"doone", 200, 1, 409},
 	} {
 		t.Run(c.said+" with "+strconv.Itoa(c.status), func(t *testing.T) {
 			var runs atomic.Int64

@@ -276,7 +276,7 @@ func TestAClaimInAKey(t *testing.T) {
 	cfg.Rules = []config.Rule{lock}
 	s := open(t, cfg, nil)
 	s.send("POST", "/orders/4:2", "x", key("k"), bearer(i.sign(claims(), jose.ES256, nil)))
-	if e := s.event(); e.Key != stored(t, "order", "ann", "7:4%3A2:k") || e.Outcome != "ran" {
+	if e := s.event(); e.Key != stored(t, "order", "7:4%3A2:k") || e.Outcome != "ran" {
 		t.Errorf("the event is %+v", e)
 	}
 	c := claims()

@@ -54,7 +54,7 @@ func TestParts(t *testing.T) {
 			if e.Code != "" {
 				e.Key = e.Code
 			} else {
-				want = stored(t, "order", "ann", want)
+				want = stored(t, "order", want)
 			}
 			if e.Key != want || got.code() != interlockhttp.Code(e.Code) {
 				t.Errorf("the event is %+v, and the client got %v; want %s", e, got, c.want)

@@ -72,7 +72,7 @@ func markOf(err error) ErrorClass {
 // isExactly is errors.Is for err alone, without the errors that it wraps.
 func isExactly(err, target error) bool {
 	x, ok := err.(interface{ Is(error) bool })
-	return err == target || ok && x.Is(target)
+	return err == target || ok && x.Is(target) //nolint:errorlint // wrapped errors are looked at one by one
 }
 
 // classOfWrapped returns the class of the errors that err wraps: the most doubtful, if
@@ -91,7 +91,7 @@ func classOfWrapped(err error, classOf func(error) ErrorClass) ErrorClass {
 }
 
 func wrapped(err error) []error {
-	switch x := err.(type) {
+	switch x := err.(type) { //nolint:errorlint // this is errors.Unwrap for both forms
 	case interface{ Unwrap() []error }:
 		return x.Unwrap()
 	case interface{ Unwrap() error }:
@@ -120,7 +120,7 @@ const refusedStream = "; REFUSED_STREAM"
 
 // transportClass returns the class of a transport error, or "" for other errors.
 func transportClass(err error) ErrorClass {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // wrapped errors are looked at one by one
 	case *net.OpError:
 		if slices.Contains(beforeSending, e.Op) {
 			return ClassNotSent

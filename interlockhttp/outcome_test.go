@@ -3,6 +3,7 @@ package interlockhttp_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestAStatusImpliesAnOutcome(t *testing.T) {
 			for _, tee := range []bool{false, true} {
 				opts := c.opts
 				if tee {
-					opts = append(opts[:len(opts):len(opts)], interlockhttp.Tee())
+					opts = append(slices.Clip(opts), interlockhttp.Tee())
 				}
 				var s *shop
 				s = open(t, c.policy, answers(&s), opts...)

@@ -191,9 +191,11 @@ func TestProxy(t *testing.T) {
 		g.get(g.url+"/").want(t, 200, "the service")
 		g.get(g.health+"/readyz").want(t, 200, "ok")
 		g.get(g.admin+"/api/v1/rules").want(t, 200, `"requests"`)
-		if bare, err := http.Get(g.admin + "/api/v1/rules"); err != nil || bare.StatusCode != http.StatusUnauthorized { //nolint:noctx // a test
-			t.Errorf("without the token of the file: %v, %v", bare, err)
+		bare, err := http.Get(g.admin + "/api/v1/rules") //nolint:noctx // a test
+		if err != nil || bare.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("without the token of the file: %v, %v", bare, err)
 		}
+		bare.Body.Close()
 		if info, err := os.Stat(g.tokenFile); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the file with the token: %v, %v", info, err)
 		}

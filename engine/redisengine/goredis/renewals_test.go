@@ -17,7 +17,7 @@ import (
 )
 
 // openCluster returns an engine on a cluster behind proxies.
-func openCluster(t *testing.T, opts ...redisengine.Option) (*redisengine.Engine, *redistest.Cluster, *faultnet.Network) {
+func openCluster(t *testing.T, opts ...redisengine.Option) (*redisengine.Engine, *faultnet.Network) {
 	t.Helper()
 	c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
 	n := faultnet.NewNetwork(t, c.Addrs()...)
@@ -29,7 +29,7 @@ func openCluster(t *testing.T, opts ...redisengine.Option) (*redisengine.Engine,
 		_ = e.Close()
 		_ = client.Close()
 	})
-	return e, c, n
+	return e, n
 }
 
 // holdMany acquires n locks, each in its own slot of a cluster as far as there are enough.
@@ -78,7 +78,7 @@ func TestRenewals(t *testing.T) {
 	t.Run("renewals in many slots of a cluster share a few round trips and connections", func(t *testing.T) {
 		t.Parallel()
 		const locks = 300
-		e, _, n := openCluster(t)
+		e, n := openCluster(t)
 		holds := holdMany(t, e, locks)
 		// The delay makes the calls meet on any machine.
 		n.Each(func(p *faultnet.Proxy) {
@@ -116,7 +116,7 @@ func TestRenewals(t *testing.T) {
 		})
 		t.Run("in a cluster", func(t *testing.T) {
 			t.Parallel()
-			e, _, n := openCluster(t)
+			e, n := openCluster(t)
 			holds := holdMany(t, e, 50)
 			for range 2 {
 				if failed, err := renewEach(e, holds, within); failed > 0 {

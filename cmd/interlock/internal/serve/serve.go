@@ -158,8 +158,8 @@ func (s *Server) buildAdmin() (err error) {
 	cfg, log := s.o.Config.Admin, s.log
 	if cfg == nil {
 		cfg, log = &config.Admin{ReadOnly: true}, slog.New(slog.DiscardHandler)
-	} else if cfg, err = s.withToken(cfg); err != nil {
-		return err
+	} else {
+		cfg = s.withToken(cfg)
 	}
 	s.api, err = admin.New(admin.Options{
 		Client: s.client, Engine: s.engine.Engine, Config: cfg, Log: log, Events: s.events,

@@ -13,9 +13,9 @@ import (
 // withToken returns the configuration of the admin API with at least one token. If the
 // file has none, a random token is valid until the process ends. It is in the login link,
 // and in a file that only this user can read.
-func (s *Server) withToken(cfg *config.Admin) (*config.Admin, error) {
+func (s *Server) withToken(cfg *config.Admin) *config.Admin {
 	if len(cfg.Tokens) > 0 || cfg.Insecure || cfg.Open {
-		return cfg, nil
+		return cfg
 	}
 	token, entry := admin.NewToken("local", config.Operate)
 	s.Login = s.Admin + admin.LoginPath + "?token=" + token
@@ -27,7 +27,7 @@ func (s *Server) withToken(cfg *config.Admin) (*config.Admin, error) {
 	s.TokenFile = file
 	with := *cfg
 	with.Tokens = []config.AdminToken{entry}
-	return &with, nil
+	return &with
 }
 
 // tokenFile returns the name of the file with the token of the admin API at a URL.
