@@ -16,7 +16,7 @@ import (
 )
 
 type (
-	sealed  struct{ amount int64 } //nolint:unused // JSON omits it
+	sealed  struct{ amount int64 }   //nolint:unused // JSON omits it
 	partly  struct{ No, pin string } //nolint:unused // JSON omits it
 	nested  struct{ All map[string][]*sealed }
 	dynamic struct{ Cause error }
