@@ -258,7 +258,8 @@ func rubyOrders(name, gem string) func(t *testing.T, address string) *exec.Cmd {
 	return func(t *testing.T, address string) *exec.Cmd {
 		requireProgram(t, "puma")
 		if out, err := exec.Command("ruby", "-e", "gem '"+gem+"'").CombinedOutput(); err != nil {
-			notToBeHad(t, gem+" (apt-get install ruby-"+gem+")", out)
+			reason, _, _ := bytes.Cut(out, []byte("\n"))
+			notToBeHad(t, gem+" (apt-get install ruby-"+gem+")", reason)
 		}
 		return exec.Command("puma", "--quiet", "--bind", "tcp://"+address, "testdata/frameworks/"+name+".ru")
 	}
