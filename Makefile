@@ -37,7 +37,7 @@ guards: ## kill processes at work, send storms of duplicates: everything happens
 http: ## servers behind a round-robin balancer: storms, load, and servers killed, paused or cut off
 	@scripts/long http
 
-gateway: ## a service behind interlock serve: killed under load, 1,000 requests a second, clients in several languages
+gateway: ## a service behind interlock serve: killed under load, 1,000 requests a second, clients and frameworks in several languages
 	@scripts/long gateway
 
 topologies: ## sentinels, clusters, quorums and standbys: failovers under load, moving slots, dying nodes

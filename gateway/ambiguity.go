@@ -10,8 +10,8 @@ import (
 )
 
 // Upstreams read one path in different ways: many take /orders/ and //orders for
-// /orders, some also /a/../orders, /ORDERS, /orders;x=1, /orders.json, /index.php/orders
-// or /(S(x))/orders. None of these may lead past a rule for /orders. So the gateway
+// /orders, some also /a/../orders, /ORDERS, /orders;x=1, /orders.json, /index.php/orders,
+// /orders.php/x, //x/orders or /(S(x))/orders. None of these may lead past a rule for /orders. So the gateway
 // refuses a path that does not match a rule, but would in another reading. It passes all
 // other paths on unchanged.
 
@@ -66,7 +66,7 @@ func pathReadings(escaped string, segments []string, plain bool) ([]pathReading,
 		both := bothSlashes(strings.Split(strings.TrimPrefix(text, "/"), "/"))
 		readings = append(readings, both...)
 		// Routers look at the extension last, when the path is otherwise final.
-		if without, ok := removeExtension(both[0].segments); ok {
+		for _, without := range removeExtension(both[0].segments) {
 			for _, r := range bothSlashes(without) {
 				r.extension = true
 				readings = append(readings, r)
@@ -99,7 +99,7 @@ func rewriteAll(escaped string) ([]string, error) {
 // rewrites are what upstreams do to a path before they route it. Their order differs:
 // some decode first, others last.
 var rewrites = []func(string) string{
-	decode, truncate, removeParameters, mergeSlashes, resolveDots, removeScripts, afterScript, removeSessions, trimDots,
+	decode, truncate, removeParameters, removeHost, mergeSlashes, resolveDots, removeScripts, afterScript, untilScript, removeSessions, trimDots,
 	strings.NewReplacer(`\`, "/").Replace, strings.NewReplacer("%2e", ".", "%2E", ".").Replace,
 }
 
@@ -130,6 +130,16 @@ func removeParameters(p string) string {
 		parts[i] = strings.TrimSpace(part)
 	}
 	return strings.Join(parts, "/")
+}
+
+// removeHost removes the first part of a path after two slashes, which parse_url of PHP
+// and URL of Node.js read as a host: //x/orders is /orders.
+func removeHost(p string) string {
+	if !strings.HasPrefix(p, "//") {
+		return p
+	}
+	_, rest, _ := strings.Cut(strings.TrimLeft(p, "/"), "/")
+	return "/" + rest
 }
 
 // mergeSlashes replaces several slashes in a row by one, as nginx does by default.
@@ -177,6 +187,16 @@ func afterScript(p string) string {
 	return "/" + strings.Join(parts[i+1:], "/")
 }
 
+// untilScript returns the path up to the name of a script, which gets the rest as
+// PATH_INFO: /orders.php/x is /orders.php.
+func untilScript(p string) string {
+	parts := strings.Split(p, "/")
+	if i := slices.IndexFunc(parts, script.MatchString); i >= 0 {
+		parts = parts[:i+1]
+	}
+	return strings.Join(parts, "/")
+}
+
 // session matches a part that ASP.NET adds for clients without cookies: (S(x)), (A(x)F(y)).
 var session = regexp.MustCompile(`^\(([A-Za-z]\([^()]*\))+\)$`)
 
@@ -208,21 +228,21 @@ func trimDots(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// extension matches the extension of a format, such as .json.
-var extension = regexp.MustCompile(`^(.+?)\.+[A-Za-z0-9]{1,16}$`)
-
-// removeExtension removes the extension from the last segment, as the router of Rails
-// does. It reports false if there is none.
-func removeExtension(segments []string) ([]string, bool) {
+// removeExtension removes the extension from the last segment: from its last dot, as the
+// router of Rails does with any extension, and from its first dot, as Sinatra does.
+func removeExtension(segments []string) (without [][]string) {
 	if len(segments) == 0 {
-		return nil, false
+		return nil
 	}
 	last := len(segments) - 1
-	m := extension.FindStringSubmatch(segments[last])
-	if m == nil {
-		return nil, false
+	name := segments[last]
+	for _, dot := range []int{strings.LastIndexByte(name, '.'), strings.IndexByte(name, '.')} {
+		// Without a name before it, or an extension after it, the dot has no such meaning.
+		if stem := strings.TrimRight(name[:max(dot, 0)], "."); stem != "" && dot < len(name)-1 {
+			without = append(without, append(slices.Clone(segments[:last]), stem))
+		}
 	}
-	return append(slices.Clone(segments[:last]), m[1]), true
+	return without
 }
 
 // bothSlashes returns a path without and with a final slash.

@@ -56,6 +56,26 @@ var readers = map[string]func(string) string{
 		}
 		return strings.TrimSuffix(p, ".json")
 	},
+	"reads what follows two slashes as a host, as parse_url of PHP does": func(p string) string {
+		if u, err := url.Parse(p); err == nil && strings.HasPrefix(p, "//") {
+			return u.Path
+		}
+		p, _ = url.PathUnescape(p)
+		return p
+	},
+	"passes the rest of the path to a script, as PHP does": func(p string) string {
+		p, _ = url.PathUnescape(p)
+		p, _, _ = strings.Cut(path.Clean("/"+p), ".php")
+		return p
+	},
+	"takes any extension, as Rails does": func(p string) string {
+		p, _ = url.PathUnescape(p)
+		p = path.Clean("/" + p)
+		if i := strings.LastIndexByte(p, '.'); i > strings.LastIndexByte(p, '/')+1 && i < len(p)-1 {
+			p = p[:i]
+		}
+		return p
+	},
 	"merges slashes, and nothing else": func(p string) string {
 		p, _ = url.PathUnescape(p)
 		for strings.Contains(p, "//") {
@@ -85,7 +105,7 @@ func TestNoReaderBypassesARule(t *testing.T) {
 		}
 		return false
 	}
-	pieces := []string{"/", "/", "/", "orders", "7", "pay", "files", "x", "..", ".", "%2e", "%2f", "%252e%252e", "%5c", `\`, ";", ";a", "%25", "%252f", "..;", ".json", "/index.php/"}
+	pieces := []string{"/", "/", "/", "orders", "7", "pay", "files", "x", "..", ".", "%2e", "%2f", "%252e%252e", "%5c", `\`, ";", ";a", "%25", "%252f", "..;", ".json", ".a_b", "/index.php/", ".php/", "//x/"}
 	source := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same every time
 	met := 0
 	for range 10_000 {

@@ -184,6 +184,18 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"POST /orders..json", "", "", refused},
 		{"POST /index.php/orders", "", "", refused}, // a front controller of PHP
 		{"POST /shop/INDEX.PHP/../../app.py/orders", "", "", refused},
+		{"POST /orders.a_b", "", "", refused}, // Rails takes any extension
+		{"POST /orders.json%20x", "", "", refused},
+		{"POST /orders.an-extension-longer-than-others", "", "", refused},
+		{"POST /orders.tar.gz", "", "", refused},  // Sinatra
+		{"POST //x/orders", "", "", refused},      // PHP's parse_url reads x as a host
+		{"POST //u@x:80/orders", "", "", refused}, // so does Node.js
+		{"POST ///x/orders.json", "", "", refused},
+		{`POST /\x/orders`, "", "", refused},
+		{"POST http://evil.example//x/orders", "", "", refused},
+		{"POST /orders.php/x", "", "", refused}, // PHP passes the rest to the script
+		{"POST /a/../orders.php/x/y.css", "", "", refused},
+		{"POST /orders/7/pay.php/x/y", "", "", refused},
 		{"POST /(S(abc))/orders", "", "", refused}, // ASP.NET
 		{"POST /(A(1)F(2))/index.php/orders.json", "", "", refused},
 		{"GET /orders.json", "", "X-HTTP-Method-Override: POST\r\n", refused},
@@ -215,6 +227,9 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"GET /orders.css", "", "", free},
 		{"POST /orders.json/7", "", "", free},
 		{"POST /index.php", "", "", free},
+		{"POST /x.php/y", "", "", free},
+		{"POST //x/y", "", "", free},
+		{"POST /x/orders", "", "", free},
 		{"POST /(S(abc))", "", "", free},
 		{"POST /orders/7", "", "", free},
 		{"POST /orders/7/pay/x", "", "", free},

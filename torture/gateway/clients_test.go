@@ -51,6 +51,6 @@ func requireProgram(t *testing.T, program string) {
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s is not installed", program)
 	}
-	fmt.Printf("gateway: NOT CHECKED with %s, which is not installed\n", program)
+	fmt.Printf("gateway: NOT CHECKED with %s, which is not installed (%s)\n", program, t.Name())
 	t.SkipNow()
 }

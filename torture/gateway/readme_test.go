@@ -89,7 +89,7 @@ func port(address string) string { return address[strings.LastIndexByte(address,
 // waitForServer waits until the server responds.
 func waitForServer(t *testing.T, url string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 		resp, err := http.Get(url)
 		if err == nil {
 			_ = resp.Body.Close()

@@ -102,11 +102,11 @@ func TestGatewayStripe(t *testing.T) {
 	}
 }
 
-// proxyTo starts interlock proxy with its defaults, and returns its URL.
-func proxyTo(t *testing.T, to string) string {
+// proxyTo starts interlock proxy, by default without further flags, and returns its URL.
+func proxyTo(t *testing.T, to string, flags ...string) string {
 	t.Helper()
 	address := freeAddress(t)
-	proxy := exec.Command(command, "proxy", "--to", to, "--listen", address, "--admin", "off")
+	proxy := exec.Command(command, append([]string{"proxy", "--to", to, "--listen", address, "--admin", "off"}, flags...)...)
 	if err := proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
