@@ -66,7 +66,7 @@ func pathReadings(escaped string, segments []string, plain bool) ([]pathReading,
 		both := bothSlashes(strings.Split(strings.TrimPrefix(text, "/"), "/"))
 		readings = append(readings, both...)
 		// Routers look at the extension last, when the path is otherwise final.
-		if without, ok := removeExtension(both[0].segments); ok {
+		for _, without := range removeExtension(both[0].segments) {
 			for _, r := range bothSlashes(without) {
 				r.extension = true
 				readings = append(readings, r)
@@ -208,21 +208,23 @@ func trimDots(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// extension matches the extension of a format, such as .json.
-var extension = regexp.MustCompile(`^(.+?)\.+[A-Za-z0-9]{1,16}$`)
-
-// removeExtension removes the extension from the last segment, as the router of Rails
-// does. It reports false if there is none.
-func removeExtension(segments []string) ([]string, bool) {
+// removeExtension returns a path without the extension of its last segment, as the router
+// of Rails reads it, and without all extensions, as Spring does. An extension may contain
+// any characters.
+func removeExtension(segments []string) (without [][]string) {
 	if len(segments) == 0 {
-		return nil, false
+		return nil
 	}
 	last := len(segments) - 1
-	m := extension.FindStringSubmatch(segments[last])
-	if m == nil {
-		return nil, false
+	name := segments[last]
+	plain := strings.TrimLeft(name, ".") // dots at the start belong to the name
+	start := len(name) - len(plain)
+	for _, dot := range []int{strings.LastIndexByte(plain, '.'), strings.IndexByte(plain, '.')} {
+		if stem := strings.TrimRight(name[:start+max(dot, 0)], "."); stem != "" {
+			without = append(without, append(slices.Clone(segments[:last]), stem))
+		}
 	}
-	return append(slices.Clone(segments[:last]), m[1]), true
+	return without
 }
 
 // bothSlashes returns a path without and with a final slash.

@@ -180,7 +180,11 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"POST /orders.xml/", "", "", refused},
 		{"POST /orders/7/pay.zzz", "", "", refused},
 		{"POST /orders%2ejson", "", "", refused},
-		{"POST /orders.", "", "", refused}, // Windows
+		{"POST /orders.x-y", "", "", refused}, // Rails accepts any characters but dots and slashes
+		{"POST /orders.%E4%BD%A0", "", "", refused},
+		{"POST /orders.longer-than-any-known-format", "", "", refused},
+		{"POST /orders.tar.gz", "", "", refused}, // Spring
+		{"POST /orders.", "", "", refused},       // Windows
 		{"POST /orders..json", "", "", refused},
 		{"POST /index.php/orders", "", "", refused}, // a front controller of PHP
 		{"POST /shop/INDEX.PHP/../../app.py/orders", "", "", refused},
@@ -214,6 +218,8 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"GET //orders", "", "", free},
 		{"GET /orders.css", "", "", free},
 		{"POST /orders.json/7", "", "", free},
+		{"POST /.orders.x", "", "", free},
+		{"POST /x.orders", "", "", free},
 		{"POST /index.php", "", "", free},
 		{"POST /(S(abc))", "", "", free},
 		{"POST /orders/7", "", "", free},
