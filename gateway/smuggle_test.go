@@ -382,6 +382,13 @@ func TestABodyIsReadByItsContentType(t *testing.T) {
 			t.Errorf("%s: %v, with the key %q, want %q", media, got, e.Key, want)
 		}
 	}
+	// Some upstreams read the first of two types, others the last one.
+	got := s.send("POST", "/pay", both, func(r *http.Request) {
+		r.Header["Content-Type"] = []string{"application/json", "application/x-www-form-urlencoded"}
+	})
+	if e := s.event(); e.Key != "" || got.code() != interlockhttp.KeyInvalid {
+		t.Errorf("two types: %v, with the key %q", got, e.Key)
+	}
 }
 
 // Neither a request nor a response chooses the upstream (21).
