@@ -180,7 +180,11 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"POST /orders.xml/", "", "", refused},
 		{"POST /orders/7/pay.zzz", "", "", refused},
 		{"POST /orders%2ejson", "", "", refused},
-		{"POST /orders.", "", "", refused}, // Windows
+		{"POST /orders.x-y", "", "", refused}, // Rails accepts any characters but dots and slashes
+		{"POST /orders.%E4%BD%A0", "", "", refused},
+		{"POST /orders.longer-than-any-known-format", "", "", refused},
+		{"POST /orders.tar.gz", "", "", refused}, // Spring
+		{"POST /orders.", "", "", refused},       // Windows
 		{"POST /orders..json", "", "", refused},
 		{"POST /index.php/orders", "", "", refused}, // a front controller of PHP
 		{"POST /shop/INDEX.PHP/../../app.py/orders", "", "", refused},
@@ -226,6 +230,8 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"GET //orders", "", "", free},
 		{"GET /orders.css", "", "", free},
 		{"POST /orders.json/7", "", "", free},
+		{"POST /.orders.x", "", "", free},
+		{"POST /x.orders", "", "", free},
 		{"POST /index.php", "", "", free},
 		{"POST /x.php/y", "", "", free},
 		{"POST //x/y", "", "", free},
@@ -390,6 +396,13 @@ func TestABodyIsReadByItsContentType(t *testing.T) {
 		if e := s.event(); e.Key != want || (want == "") != (got.code() == interlockhttp.KeyMissing) {
 			t.Errorf("%s: %v, with the key %q, want %q", media, got, e.Key, want)
 		}
+	}
+	// Some upstreams read the first of two types, others the last one.
+	got := s.send("POST", "/pay", both, func(r *http.Request) {
+		r.Header["Content-Type"] = []string{"application/json", "application/x-www-form-urlencoded"}
+	})
+	if e := s.event(); e.Key != "" || got.code() != interlockhttp.KeyInvalid {
+		t.Errorf("two types: %v, with the key %q", got, e.Key)
 	}
 }
 

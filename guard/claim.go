@@ -146,7 +146,7 @@ func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error))
 // same. If the claim's context has ended, only a mark proves that it had none.
 func (k *claim) mayHaveHappened(err error) bool {
 	if k.Err() != nil {
-		return markOf(err) != ClassNotSent
+		return markOf(err, k.core.policy.Classify) != ClassNotSent
 	}
 	return classify(err, k.core.policy.Classify) == ClassUnknown
 }

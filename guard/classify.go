@@ -26,7 +26,7 @@ const (
 // Classify returns the class of an error by guard's table, or "" for nil. A transport
 // error is [ClassUnknown], because the request may have arrived: timeouts, io.EOF, a
 // closed or reset connection, a canceled context, driver.ErrBadConn, HTTP/2 and TLS
-// errors. A failed dial or name lookup is [ClassNotSent]. Other errors are [ClassFailed].
+// errors, and Canceled, DeadlineExceeded and Unavailable of gRPC. A failed dial or name lookup is [ClassNotSent]. Other errors are [ClassFailed].
 //
 // An error marked by [NotExecuted] or [OutcomeUnknown] has the class of its outermost
 // mark. Of joined errors, the most doubtful one counts. For the errors of other
@@ -41,7 +41,7 @@ func classify(err error, own func(error) ErrorClass) ErrorClass {
 	if err == nil {
 		return ""
 	}
-	if c := markOf(err); c != "" {
+	if c := markOf(err, own); c != "" {
 		return c
 	}
 	if own != nil {
@@ -58,15 +58,22 @@ func classify(err error, own func(error) ErrorClass) ErrorClass {
 // ErrNotExecuted is matched by every error made by [NotExecuted].
 var ErrNotExecuted = errors.New("guard: not executed")
 
-// markOf returns the class of the outermost mark, or "".
-func markOf(err error) ErrorClass {
+// markOf returns the class of the outermost mark, or "". A mark says nothing about the
+// errors that its error is joined with: one of them may be unknown.
+func markOf(err error, own func(error) ErrorClass) ErrorClass {
 	switch {
 	case isExactly(err, ErrNotExecuted):
 		return ClassNotSent
 	case isExactly(err, ErrUnknown):
 		return ClassUnknown
 	}
-	return classOfWrapped(err, markOf)
+	mark := classOfWrapped(err, func(err error) ErrorClass { return markOf(err, own) })
+	joined := wrapped(err)
+	unknown := func(err error) bool { return classify(err, own) == ClassUnknown }
+	if mark == ClassNotSent && len(joined) > 1 && slices.ContainsFunc(joined, unknown) {
+		return ClassUnknown
+	}
+	return mark
 }
 
 // isExactly is errors.Is for err alone, without the errors that it wraps.
@@ -112,8 +119,13 @@ var afterSending = []error{
 	syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 }
 
-// httpTexts begin the texts of errors that package net/http does not export.
-var httpTexts = []string{"http2: ", "net/http: ", "stream error: ", "http: server closed idle connection"}
+// transportTexts begin the texts of errors that package net/http does not export, and of
+// those of gRPC and of the MySQL driver, which this package does not import.
+var transportTexts = []string{
+	"http2: ", "net/http: ", "stream error: ", "http: server closed idle connection",
+	"rpc error: code = Canceled ", "rpc error: code = DeadlineExceeded ", "rpc error: code = Unavailable ",
+	"invalid connection",
+}
 
 // refusedStream is in the error of an HTTP/2 stream that the server did not process.
 const refusedStream = "; REFUSED_STREAM"
@@ -141,7 +153,7 @@ func transportClass(err error) ErrorClass {
 		return ClassUnknown
 	}
 	if len(wrapped(err)) == 0 {
-		return httpClass(err.Error())
+		return textClass(err.Error())
 	}
 	return ""
 }
@@ -158,10 +170,10 @@ func urlClass(e *url.Error) ErrorClass {
 	return ClassUnknown
 }
 
-// httpClass recognises an error of package net/http by its text.
-func httpClass(text string) ErrorClass {
+// textClass recognises an error by its text.
+func textClass(text string) ErrorClass {
 	switch {
-	case !slices.ContainsFunc(httpTexts, func(start string) bool { return strings.HasPrefix(text, start) }):
+	case !slices.ContainsFunc(transportTexts, func(start string) bool { return strings.HasPrefix(text, start) }):
 		return ""
 	case strings.Contains(text, refusedStream):
 		return ClassNotSent

@@ -47,6 +47,11 @@ var brokenAfterSending = map[string]error{
 	"marked":              guard.OutcomeUnknown(errNo),
 	"marked last":         guard.OutcomeUnknown(guard.NotExecuted(errNo)),
 	"marked among others": errors.Join(guard.NotExecuted(errNo), guard.OutcomeUnknown(errNo)),
+	"beside a mark":       errors.Join(guard.NotExecuted(errNo), io.EOF),
+	"beside a wrapped":    fmt.Errorf("two banks: %w, %w", fmt.Errorf("first: %w", guard.NotExecuted(errNo)), &url.Error{Op: "Post", URL: "http://bank", Err: io.EOF}),
+	"gRPC, late":          errors.New("rpc error: code = DeadlineExceeded desc = context deadline exceeded"),
+	"gRPC, hung up":       fmt.Errorf("bank: %w", errors.New("rpc error: code = Unavailable desc = error reading from server: EOF")),
+	"MySQL":               fmt.Errorf("commit: %w", errors.New("invalid connection")),
 }
 
 // neverSent are errors of requests that were not sent.
@@ -61,12 +66,14 @@ var neverSent = map[string]error{
 	"stream refused":   &url.Error{Op: "Post", URL: "https://bank", Err: errors.New("stream error: stream ID 3; REFUSED_STREAM; received from peer")},
 	"marked":           guard.NotExecuted(io.EOF),
 	"marked outermost": guard.NotExecuted(guard.OutcomeUnknown(io.EOF)),
+	"marked, wrapped":  fmt.Errorf("%w: %w", errNo, guard.NotExecuted(io.EOF)),
 }
 
 // justFailed are errors of work that was not a request, or was answered.
 var justFailed = map[string]error{
 	"no":      errNo,
 	"wrapped": fmt.Errorf("card declined: %w", errNo),
+	"gRPC":    errors.New("rpc error: code = FailedPrecondition desc = card declined"),
 	"a URL":   &url.Error{Op: "parse", URL: ":", Err: errors.New("missing protocol scheme")},
 	"a file":  &os.PathError{Op: "open", Path: "/x", Err: syscall.ENOENT},
 }

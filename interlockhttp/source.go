@@ -186,10 +186,10 @@ func BodyField(path string) Source {
 		return Source{}
 	}
 	return Source{inJSON.keyLocation, func(q *request) (string, error) {
-		media, _, err := mime.ParseMediaType(q.Request.Header.Get("Content-Type"))
+		media, _, err := q.contentType()
 		switch {
 		case err != nil:
-			return "", errNoKey
+			return "", err
 		case media == "application/json" || strings.HasSuffix(media, "+json"):
 			return inJSON.find(q)
 		}
@@ -292,16 +292,34 @@ func (q *request) formField(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	media, params, err := mime.ParseMediaType(q.Request.Header.Get("Content-Type"))
+	media, params, err := q.contentType()
 	switch {
-	case err == nil && media == "application/x-www-form-urlencoded":
+	case err != nil:
+		return nil, err
+	case media == "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(body))
 		return values[name], err
-	case err == nil && media == "multipart/form-data":
+	case media == "multipart/form-data":
 		return partsNamed(body, params["boundary"], name)
 	}
 	return nil, errNoKey
 }
+
+// contentType returns the type of the body. Programs disagree about which of two counts,
+// so a second one is refused.
+func (q *request) contentType() (media string, params map[string]string, err error) {
+	values := q.Header["Content-Type"]
+	if len(values) > 1 {
+		return "", nil, errTwoTypes
+	}
+	media, params, err = mime.ParseMediaType(strings.Join(values, ""))
+	if err != nil {
+		return "", nil, errNoKey
+	}
+	return media, params, nil
+}
+
+var errTwoTypes = errors.New("the body has more than one Content-Type")
 
 // partsNamed returns the values with that name in a multipart form.
 func partsNamed(body []byte, boundary, name string) (values []string, err error) {

@@ -72,6 +72,22 @@ func forceLaws(t *testing.T) {
 			w.Errorf("the fences are %d and %d, and it was counted %d times", first.Fence, second.Fence, a.Stats().Forced)
 		}
 	})
+	inWorld(t, "a forced switch freezes for a lease that was requested just before the primary failed", func(w *world) {
+		_ = w.operator.Close() // it would tell the standby
+		a, b := w.startsIdle(), w.startsIdle()
+		time.Sleep(view)
+		a.granted(w.ask("k"))
+		cut(a.toFirst)
+		cut(b.toFirst)
+		if r, err := b.Switch(w.Context(), standby.Standby, standby.Force()); err != nil || r.Freeze < longest {
+			w.Errorf("the freeze is %v (%v), and the lease %v", r.Freeze, err, longest)
+		}
+		for start := time.Now(); time.Since(start) < longest; time.Sleep(view / 10) {
+			if g, err := b.Acquire(w.Context(), w.ask("k")); err == nil {
+				w.Fatalf("a second holder has the lock after %v: %+v", time.Since(start), g)
+			}
+		}
+	})
 	inWorld(t, "a forced switch to an unreachable side reports that it was made", func(w *world) {
 		a := w.starts()
 		cut(a.toSecond)

@@ -36,10 +36,16 @@ func (e *Engine) syncAll(ctx context.Context) {
 	both.Wait()
 	// Write to one side what was read from the other.
 	for _, s := range e.shared {
-		if _, _, behind := e.correction(s); behind {
+		if e.isBehind(s) {
 			e.sync(ctx, s)
 		}
 	}
+}
+
+// isBehind reports whether a side that can be reached has an outdated record.
+func (e *Engine) isBehind(s *sideState) bool {
+	_, _, behind := e.correction(s)
+	return behind
 }
 
 // sync reads the record of a side, and writes it if it is outdated. So the first

@@ -131,8 +131,9 @@ func (e *Engine) need(lease time.Duration) {
 	}
 }
 
-// raise writes a longer lease than any before into the record of the active side. A
-// switch freezes for the longest lease in the record, so it is not requested earlier.
+// raise writes a longer lease than any before into the record of the active side, and of
+// the other one if it can be reached: a forced switch may know that one only. A switch
+// freezes for the longest lease in the record, so it is not requested earlier.
 func (e *Engine) raise(ctx context.Context, lease time.Duration) (*view, error) {
 	select {
 	case <-e.raising: // one at a time: the first writes it for the others
@@ -142,7 +143,11 @@ func (e *Engine) raise(ctx context.Context, lease time.Duration) (*view, error) 
 	}
 	v := e.view.Load()
 	if lease > v.longest && v.side != Local {
-		e.sync(context.WithoutCancel(ctx), v.sideState) // a caller that gives up says nothing of the side
+		ctx := context.WithoutCancel(ctx) // a caller that gives up says nothing of the side
+		e.sync(ctx, v.sideState)
+		if other := e.other(v.sideState); e.isBehind(other) {
+			e.sync(ctx, other)
+		}
 		v = e.view.Load()
 	}
 	if err := v.refusal(time.Now()); err != nil {

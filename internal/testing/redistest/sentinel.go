@@ -47,6 +47,16 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	return s
 }
 
+// Patient keeps the sentinels from failing over when a slow machine stops the primary for
+// a moment. It is for tests in which no server fails.
+func (s *Sentinel) Patient() *Sentinel {
+	s.t.Helper()
+	for _, w := range s.Watchers {
+		w.Must("SENTINEL", "SET", watched, "down-after-milliseconds", "600000")
+	}
+	return s
+}
+
 // sentinelArguments are those of a sentinel, which keeps what it knows in a file.
 func (s *Server) sentinelArguments() ([]string, error) {
 	file := filepath.Join(s.dir, "sentinel.conf")
