@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const printed = "\x16=== RUN   TestLaws\n" +
@@ -32,6 +33,37 @@ func TestRead(t *testing.T) {
 		if names := got.having(state); !slices.Equal(names, want) {
 			t.Errorf("%s: %q, want %q", state, names, want)
 		}
+	}
+}
+
+const crashing = `package crashing
+
+import "testing"
+
+func TestLaws(t *testing.T) {
+	t.Run("group", func(t *testing.T) {
+		t.Run("holds", func(t *testing.T) {})
+		t.Run("panics", func(t *testing.T) { panic("broken") })
+		t.Run("fails", func(t *testing.T) { t.Error("broken") })
+	})
+	t.Run("also_holds", func(t *testing.T) {})
+}
+`
+
+// TestPanic checks that the laws after one that panics run as well.
+func TestPanic(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module crashing\n\ngo 1.25\n", "laws_test.go": crashing} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOWORK", "off")
+	o, err := trial{dir: dir, pkg: ".", tmp: filepath.Join(dir, "tmp"), timeout: time.Minute}.run(t.Context())
+	slices.Sort(o.failed)
+	slices.Sort(o.passed)
+	if err != nil || !slices.Equal(o.failed, []string{"group/fails", "group/panics"}) || !slices.Equal(o.passed, []string{"also_holds", "group/holds"}) {
+		t.Errorf("got %+v, error %v", o, err)
 	}
 }
 

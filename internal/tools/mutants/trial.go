@@ -29,7 +29,7 @@ type trial struct {
 type outcome struct{ passed, failed []string }
 
 // run compiles the tests with the mutant once and runs them. If a law crashes the
-// process, it runs the others without it.
+// process, it runs those that are left.
 func (t trial) run(ctx context.Context) (outcome, error) {
 	if err := t.compile(ctx); err != nil {
 		return outcome{}, err
@@ -40,14 +40,19 @@ func (t trial) run(ctx context.Context) (outcome, error) {
 	}
 	o := outcome{}
 	for {
-		laws, crashed, err := t.laws(ctx, "-test.run=^TestLaws$", "-test.skip="+pattern(o.failed))
+		done := slices.Concat(o.passed, o.failed)
+		laws, crashed, err := t.laws(ctx, "-test.run=^TestLaws$", "-test.skip="+pattern(done))
 		if err != nil {
 			return outcome{}, err
 		}
-		o.passed = laws.having(passed)
+		laws.dropGroups(done)
+		o.passed = append(o.passed, laws.having(passed)...)
 		o.failed = append(o.failed, laws.having(failed)...)
 		if !crashed {
 			return o, nil
+		}
+		if len(laws.having(running)) == 0 && len(laws.having(failed)) > 0 {
+			continue // a law that panics is reported as failed, and ends the process
 		}
 		culprits, err := t.culprits(ctx, laws.having(running))
 		if err != nil {
@@ -78,7 +83,11 @@ func (t trial) culprits(ctx context.Context, suspects []string) (guilty []string
 	return guilty, nil
 }
 
-// laws runs the tests, and reports whether they crashed.
+// failedExit is the exit code of tests that failed; after a panic it is another.
+const failedExit = 1
+
+// laws runs the tests, and reports whether they crashed, so that some laws may not
+// have run.
 func (t trial) laws(ctx context.Context, flags ...string) (laws laws, crashed bool, _ error) {
 	flags = append(flags, "-test.v=test2json", "-test.timeout="+t.timeout.String())
 	cmd := exec.CommandContext(ctx, filepath.Join(t.tmp, "laws.test"), flags...)
@@ -88,10 +97,12 @@ func (t trial) laws(ctx context.Context, flags ...string) (laws laws, crashed bo
 		return nil, false, ctx.Err()
 	}
 	laws = read(string(out))
-	if len(laws) == 0 {
+	if len(laws) == 0 && (err != nil || slices.Contains(flags, "-test.skip=")) {
 		return nil, false, fmt.Errorf("TestLaws ran no laws: %w\n%s", err, out)
 	}
-	return laws, len(laws.having(running)) > 0, nil
+	var exit *exec.ExitError
+	crashed = errors.As(err, &exit) && exit.ExitCode() != failedExit || len(laws.having(running)) > 0
+	return laws, crashed, nil
 }
 
 // compile builds the test binary with the mutant as an overlay.
