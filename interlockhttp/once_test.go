@@ -101,7 +101,7 @@ func TestOnce(t *testing.T) {
 		for _, c := range []struct {
 			status int
 			kept   bool
-		}{{400, true}, {402, true}, {404, true}, {409, true}, {422, true}, {401, false}, {403, false}, {408, false}, {421, false}, {423, false}, {425, false}, {429, false}, {407, false}, {499, false}} {
+		}{{400, true}, {402, true}, {404, true}, {409, true}, {422, true}, {401, false}, {403, false}, {408, false}, {421, false}, {423, false}, {425, false}, {429, false}, {407, false}} {
 			s.handler = func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(c.status)
 				fmt.Fprint(w, s.runs.Add(1))

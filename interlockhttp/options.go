@@ -181,7 +181,7 @@ func MaxResponse(n int) Option {
 }
 
 // NotExecutedOn lists statuses by which the handler says that it did nothing: they free
-// the key. It adds to 401, 403, 407, 408, 421, 423, 425, 429, 499 and 503, and overrules
+// the key. It adds to 401, 403, 407, 408, 421, 423, 425, 429 and 503, and overrules
 // the policy's OnError.
 func NotExecutedOn(statuses ...int) Option {
 	return func(s *settings) {

@@ -63,6 +63,7 @@ func TestAStatusImpliesAnOutcome(t *testing.T) {
 			200: replays, 201: replays, 400: runs, 402: runs, 429: runs, 500: replays, 501: replays, 503: runs, 507: replays,
 		}},
 		"a proxy that got no answer leaves the outcome unknown": {want: map[int]string{502: held, 504: held}},
+		"a canceled call leaves the outcome unknown":            {policy: guard.Policy{OnError: guard.Keep}, want: map[int]string{499: held}},
 		"a redirect is not replayed, because it may lead to a login page": {want: map[int]string{
 			301: held, 302: held, 303: held, 307: runs, 308: runs,
 		}},

@@ -126,10 +126,14 @@ func (q *request) route() string {
 		return ""
 	}
 	if q.Pattern != "" {
-		return q.Method + " " + unnamed(q.Pattern)
+		return RouteOf(q.Method, q.Pattern)
 	}
 	return q.Method + " " + q.URL.Path
 }
+
+// RouteOf returns the [guard.Key] Route of requests that match a pattern of
+// [http.ServeMux], such as "POST /orders/{id}".
+func RouteOf(method, pattern string) string { return method + " " + unnamed(pattern) }
 
 // unnamed returns a pattern without the names of its wildcards: renaming {id} must not
 // make a retry another request.

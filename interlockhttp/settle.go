@@ -101,8 +101,12 @@ func (d *outcomeContext) Value(key any) any {
 var aboutCaller = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true,
 	http.StatusRequestTimeout: true, http.StatusMisdirectedRequest: true, http.StatusLocked: true,
-	http.StatusTooEarly: true, http.StatusTooManyRequests: true, 499: true,
+	http.StatusTooEarly: true, http.StatusTooManyRequests: true,
 }
+
+// statusCanceled is what services answer whose own call was canceled, half done or not:
+// gRPC gateways do for Canceled. The handler's context does not end with its client's.
+const statusCanceled = 499
 
 // keepsStatus reports whether a response with that status is kept, as far as the handler
 // has decided.
@@ -145,6 +149,8 @@ func (m *Middleware) statusOutcome(status int) Outcome {
 		return s.redirectOutcome(status)
 	case status == http.StatusServiceUnavailable:
 		return NotExecuted
+	case status == statusCanceled:
+		return Unknown
 	case status < 500:
 		return Failed
 	// A proxy behind the handler got no answer: the server may have executed the request.

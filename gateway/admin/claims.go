@@ -89,11 +89,18 @@ func (q KeyQuery) IDs(name string) (ids []string, err error) {
 		if scope == guard.PerRoute && q.Route == "" || scope != guard.Global && q.User == "" {
 			continue
 		}
-		id, err := guard.StoredKey(name, scope, guard.Key{User: q.User, Route: q.Route, ID: q.Key})
-		if err != nil {
-			return nil, err
+		routes := []string{q.Route}
+		if scope == guard.PerRoute { // of a guard in a program, or of the middleware
+			method, _, _ := strings.Cut(q.Route, " ")
+			routes = append(routes, interlockhttp.RouteOf(method, q.Route))
 		}
-		ids = append(ids, id)
+		for _, route := range routes {
+			id, err := guard.StoredKey(name, scope, guard.Key{User: q.User, Route: route, ID: q.Key})
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, id)
+		}
 	}
 	return ids, nil
 }

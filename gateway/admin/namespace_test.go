@@ -2,6 +2,8 @@ package admin_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
 )
 
 // The API shows and changes the locks and records of the gateway's namespace, and of no
@@ -121,6 +124,27 @@ func TestARecordIsFoundInEachScope(t *testing.T) {
 		w.get("/api/v1/claims?guard=order&key=" + url.QueryEscape("k-"+string(scope)) + query).into(&found)
 		if len(found.Claims) != 1 || found.Claims[0].State != "done" {
 			t.Errorf("%s: found %+v", scope, found)
+		}
+	}
+}
+
+// A rule, or the middleware, names its route after the pattern.
+func TestARecordOfTheMiddlewareIsFoundByItsRoute(t *testing.T) {
+	w := open(t)
+	once, err := interlockhttp.Once(w.client, guard.Policy{Name: "order", Scope: guard.PerRoute}, interlockhttp.User(func(*http.Request) string { return "ann" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders/{id}", once.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	r := httptest.NewRequest("POST", "/orders/7", nil)
+	r.Header.Set("Idempotency-Key", "k-1")
+	mux.ServeHTTP(httptest.NewRecorder(), r)
+	for _, route := range []string{"POST /orders/{id}", "POST /orders/{order}"} {
+		var found admin.Claims
+		w.get("/api/v1/claims?guard=order&key=k-1&user=ann&route=" + url.QueryEscape(route)).into(&found)
+		if len(found.Claims) != 1 || found.Claims[0].State != "done" {
+			t.Errorf("%s: found %+v", route, found)
 		}
 	}
 }
