@@ -37,6 +37,7 @@ type attempt struct {
 	rival        rival         // the holder last seen
 	waiting      bool          // counted and traced as a waiter
 	queued       bool          // the engine keeps a queue position for it
+	unqueued     bool          // the engine refused to queue it; see stopTurning
 }
 
 // An outage is a series of failures of the engine without an answer between.
@@ -144,7 +145,7 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 	case ctx.Err() != nil:
 		return 0, a.stopped(context.Cause(ctx))
 	case a.turning():
-		a.stopTurning()
+		a.stopTurning(err)
 		return 0, nil
 	default: // a retry would not help
 		return 0, fmt.Errorf("interlock: acquire %q: %w", a.req.Key, err)

@@ -182,7 +182,7 @@ var lineLaws = []law{
 		}
 	}},
 	{"a process that may not queue at the engine still gets its locks", func(t *testing.T, w *world) {
-		mine, other := w.on(unqueued{w.engine}), w.another()
+		mine, other := w.on(unqueued{Engine: w.engine, err: errors.New("NOPERM")}), w.another()
 		stop := time.Now().Add(time.Second)
 		counts := make([]atomic.Int64, 2)
 		together(8, func(i int) {
@@ -196,6 +196,24 @@ var lineLaws = []law{
 		})
 		if counts[0].Load() < 50 || counts[1].Load() < 50 {
 			t.Errorf("%d and %d grants", counts[0].Load(), counts[1].Load())
+		}
+	}},
+	{"a process queues for other keys although one key cannot be queued for", func(t *testing.T, w *world) {
+		queued := new(atomic.Int64)
+		mine, other := w.on(unqueued{Engine: w.engine, err: engine.ErrKind, key: "k:1", queued: queued}), w.another()
+		for _, key := range []string{"k:1", "k:2"} {
+			stop := time.Now().Add(time.Second)
+			together(8, func(i int) {
+				m := []*interlock.Client{mine, other}[i%2].Mutex(key)
+				for time.Now().Before(stop) {
+					if err := m.Do(t.Context(), func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		if queued.Load() == 0 {
+			t.Error("it does not queue for the second key")
 		}
 	}},
 	{"a waiter is counted once, in either queue", func(t *testing.T, w *world) {
@@ -362,12 +380,22 @@ func (d distant) Release(ctx context.Context, r engine.Request) (engine.ReleaseR
 	return d.Engine.Release(ctx, r)
 }
 
-// unqueued is an engine whose user has no permission for the queue of fair locks.
-type unqueued struct{ engine.Engine }
+// unqueued is an engine that does not queue, for instance since its user has no
+// permission for the queue of fair locks.
+type unqueued struct {
+	engine.Engine
+	err    error         // the reason
+	key    string        // the only key that it does not queue for; empty means all
+	queued *atomic.Int64 // requests for other keys
+}
 
 func (u unqueued) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	if r.Kind == engine.Fair {
-		return engine.Grant{}, errors.New("NOPERM")
+	switch {
+	case r.Kind != engine.Fair:
+	case u.key == "" || u.key == r.Key:
+		return engine.Grant{}, u.err
+	default:
+		u.queued.Add(1)
 	}
 	return u.Engine.Acquire(ctx, r)
 }

@@ -1,6 +1,7 @@
 package interlock
 
 import (
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
@@ -73,7 +74,7 @@ func (a *attempt) takeTurn() {
 		return
 	}
 	a.turn.taken = 0 // the others get their chance now
-	if a.once || a.mutex.opts.poll != nil || a.req.Kind != engine.Exclusive || !a.mutex.core.canQueue() {
+	if a.once || a.unqueued || a.mutex.opts.poll != nil || a.req.Kind != engine.Exclusive || !a.mutex.core.canQueue() {
 		return
 	}
 	a.req.Kind, a.req.QueueLease = engine.Fair, turnLease
@@ -121,10 +122,13 @@ func (q *waitQueue) stayQueued(now time.Time) {
 }
 
 // stopTurning makes the requests of the client ordinary ones for good, because
-// its engine refuses to queue them. A user of Redis may lack the permission.
-func (a *attempt) stopTurning() {
-	a.mutex.core.queueRefused.Store(true)
-	a.req, a.queued = a.asHeld(), false
+// its engine refuses to queue them. A user of Redis may lack the permission. With
+// ErrKind only this key cannot be queued for.
+func (a *attempt) stopTurning(err error) {
+	if !errors.Is(err, engine.ErrKind) {
+		a.mutex.core.queueRefused.Store(true)
+	}
+	a.req, a.queued, a.unqueued = a.asHeld(), false, true
 }
 
 func (c *core) canQueue() bool {

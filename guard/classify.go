@@ -31,6 +31,9 @@ const (
 // An error marked by [NotExecuted] or [OutcomeUnknown] has the class of its outermost
 // mark. Of joined errors, the most doubtful one counts. For the errors of other
 // transports, set [Policy.Classify].
+//
+// An http.Client that follows a redirect reports a failed dial like one of the first
+// request. The first one has arrived: set CheckRedirect, or use interlockhttp.Transport.
 func Classify(err error) ErrorClass { return classify(err, nil) }
 
 // Classify returns the class of an error by the policy's Classify and guard's table.

@@ -71,7 +71,8 @@ func NewTransport(base http.RoundTripper, opts ...TransportOption) *Transport {
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.methods[req.Method] {
-		return t.base.RoundTrip(req)
+		resp, err := t.base.RoundTrip(req)
+		return resp, t.afterRedirect(req, err)
 	}
 	c, err := t.newRetrier(req)
 	if err != nil {
@@ -79,6 +80,21 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return c.run()
+}
+
+// afterRedirect returns the error of a request that fetches the result of a POST, as after
+// a 303. That the result cannot be fetched says nothing of the POST.
+func (t *Transport) afterRedirect(req *http.Request, err error) error {
+	if err == nil {
+		return nil
+	}
+	for from := req.Response; from != nil && from.Request != nil; from = from.Request.Response {
+		if t.methods[from.Request.Method] {
+			key, _ := KeyFrom(from.Request.Context())
+			return &GaveUpError{Tries: 1, Key: key, Sent: true, Err: err}
+		}
+	}
+	return err
 }
 
 // newRetrier prepares the tries of a request. Nothing is sent yet.

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
@@ -137,6 +140,17 @@ func TestOneKeyForEachIntent(t *testing.T) {
 			t.Error("it was sent")
 		}
 		s.want(t, 0)
+	})
+	inVirtualTime("after a redirect, a result that cannot be fetched leaves the outcome unknown", t, func(t *testing.T) {
+		dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(303, "Location: /receipt"), respondsWith(302, "Location: /receipt/1"), fails(dial)}}
+		client := &http.Client{Transport: transport(s)}
+		_, err := client.Post("http://pay.example/", "text/plain", strings.NewReader("body"))
+		var gaveUp *interlockhttp.GaveUpError
+		if !errors.As(err, &gaveUp) || gaveUp.Key == "" || guard.Classify(err) != guard.ClassUnknown {
+			t.Errorf("got %v, of class %s", err, guard.Classify(err))
+		}
+		s.want(t, 3)
 	})
 	inVirtualTime("a request that is redirected keeps its key", t, func(t *testing.T) {
 		s := &scriptedTransport{lines: []scriptedReply{respondsWith(307, "Location: /elsewhere"), respondsWith(503), respondsWith(200)}}
