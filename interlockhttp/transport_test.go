@@ -145,7 +145,10 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		s := &scriptedTransport{lines: []scriptedReply{respondsWith(303, "Location: /receipt"), respondsWith(302, "Location: /receipt/1"), fails(dial)}}
 		client := &http.Client{Transport: transport(s)}
-		_, err := client.Post("http://pay.example/", "text/plain", strings.NewReader("body"))
+		resp, err := client.Post("http://pay.example/", "text/plain", strings.NewReader("body"))
+		if err == nil {
+			resp.Body.Close()
+		}
 		var gaveUp *interlockhttp.GaveUpError
 		if !errors.As(err, &gaveUp) || gaveUp.Key == "" || guard.Classify(err) != guard.ClassUnknown {
 			t.Errorf("got %v, of class %s", err, guard.Classify(err))

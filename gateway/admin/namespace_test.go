@@ -137,7 +137,7 @@ func TestARecordOfTheMiddlewareIsFoundByItsRoute(t *testing.T) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders/{id}", once.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
-	r := httptest.NewRequest("POST", "/orders/7", nil)
+	r := httptest.NewRequest(http.MethodPost, "/orders/7", nil)
 	r.Header.Set("Idempotency-Key", "k-1")
 	mux.ServeHTTP(httptest.NewRecorder(), r)
 	for _, route := range []string{"POST /orders/{id}", "POST /orders/{order}"} {
