@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// mostFair is the highest cost of a fair lock, as a multiple of a plain lock's.
+// mostFair is the target: a fair lock may cost at most that multiple of a plain lock.
 const mostFair = 1.3
 
 const fairRow = "fair"

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// mostQuorum is the highest cost of a lock on five nodes, as a multiple of its cost on
-	// one node.
-	mostQuorum = 1.3
+	// maxQuorumCost is the target: a lock on five nodes may cost at most that multiple of
+	// its cost on one node.
+	maxQuorumCost = 1.3
 
 	// away is the delay of every node.
 	away = time.Millisecond
@@ -101,7 +101,7 @@ func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), err
 	if count == 1 {
 		return parts[0], end, nil
 	}
-	// The servers are new and have granted nothing before.
+	// Durable is safe: the servers are new, so they cannot have forgotten a grant.
 	q, err := quorum.New(parts, quorum.Durable())
 	if err != nil {
 		end()
@@ -131,14 +131,14 @@ func (p plan) measureQuorum(ctx context.Context, out io.Writer, g int, b *target
 	}
 	if r := f.find(fiveRow); r != nil && len(r.ratio) > 0 {
 		cost := 1 / median(r.ratio)
-		b.check(cost <= mostQuorum, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× a lock on one: %.2f×",
-			g, away, mostQuorum, cost)
+		b.check(cost <= maxQuorumCost, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× a lock on one: %.2f×",
+			g, away, maxQuorumCost, cost)
 	}
-	agreeingTable(f, g, p).print(out)
+	quorumTable(f, g, p).print(out)
 	return nil
 }
 
-func agreeingTable(f *group, g int, p plan) *table {
+func quorumTable(f *group, g int, p plan) *table {
 	t := &table{
 		title:   fmt.Sprintf("Quorum, uncontended, every node %v away: %d goroutines", away, g),
 		columns: []string{"", "cycles/s", "cost × one node", "range", "p50 µs", "p99 µs", "allocs/cycle"},

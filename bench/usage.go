@@ -50,7 +50,7 @@ func (s *server) use(ctx context.Context) (usage, error) {
 // A cost is the resources that a measurement used.
 type cost struct {
 	sent    int // commands that the clients sent
-	all     int // and those that ran inside scripts
+	all     int // all commands, those inside scripts included
 	redis   time.Duration
 	client  time.Duration
 	foreign float64 // cores that other programs used
@@ -60,8 +60,7 @@ type cost struct {
 // noise returns how many cores other programs used.
 func (c cost) noise() float64 { return c.foreign }
 
-// since returns the cost between before and u of a contender that sends the given
-// commands.
+// since returns the cost from before to u. sends names the commands that count as sent.
 func (u usage) since(before usage, sends []string) cost {
 	c := cost{redis: u.redis - before.redis, client: u.client - before.client, mallocs: u.mallocs - before.mallocs}
 	for command, calls := range u.commands {

@@ -77,8 +77,8 @@ func (b *builder) newRule(r *config.Rule) (h *ruleHandler, err error) {
 	if h.matcher, err = newMatcher(r.Match, r.Do.Verb); err != nil {
 		return nil, err
 	}
-	// config.Parse has copied the file's principal into each rule. A program may not
-	// have.
+	// config.Parse has copied the file's principal into each rule. A Config that a program
+	// built may lack it.
 	principal := r.Principal
 	if principal == (config.Principal{}) {
 		principal = b.config.Principal

@@ -45,16 +45,16 @@ func TestTooManyWaiters(t *testing.T) {
 		g.ServeHTTP(w, r)
 		return w
 	}
-	var has, wait sync.WaitGroup
-	has.Go(func() { ask(t.Context(), "k") })
+	var holders, waiters sync.WaitGroup
+	holders.Go(func() { ask(t.Context(), "k") })
 	<-d.in
-	const wants, room = 1010, 1000
+	const requests, limit = 1010, 1000
 	ctx, leave := context.WithCancel(t.Context())
-	answers := make(chan *httptest.ResponseRecorder, wants)
-	for range wants {
-		wait.Go(func() { answers <- ask(ctx, "k") })
+	answers := make(chan *httptest.ResponseRecorder, requests)
+	for range requests {
+		waiters.Go(func() { answers <- ask(ctx, "k") })
 	}
-	for range wants - room {
+	for range requests - limit {
 		var w *httptest.ResponseRecorder
 		select {
 		case w = <-answers:
@@ -68,12 +68,12 @@ func TestTooManyWaiters(t *testing.T) {
 	if n := len(answers); n != 0 {
 		t.Errorf("%d requests below the limit do not wait", n)
 	}
-	has.Go(func() { ask(t.Context(), "other") })
+	holders.Go(func() { ask(t.Context(), "other") })
 	<-d.in // another lock has no waiters
 	leave()
-	wait.Wait()
+	waiters.Wait()
 	close(d.opens)
-	has.Wait()
+	holders.Wait()
 	if w := ask(t.Context(), "k"); w.Code != http.StatusOK {
 		t.Errorf("after the waiters have left, a request gets %d %s", w.Code, w.Body)
 	}

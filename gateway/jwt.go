@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// jwtAuth is a JSON web token in the Authorization field.
+// jwtAuth authenticates requests by a JSON Web Token in the Authorization field.
 type jwtAuth struct {
 	config.JWT
 	algs []jose.SignatureAlgorithm
@@ -71,7 +71,8 @@ func (b *builder) newJWTAuth(j *config.JWT) (authenticator, error) {
 // newKeySet returns the keys of a file or URL. A reload loads them again, because that is
 // how an operator withdraws a key.
 func (b *builder) newKeySet(from string) (*keySet, error) {
-	// A changed file is another key set; a URL stays the same, and is loaded again below.
+	// The reuse key of a file includes its hash, so that a changed file is loaded anew. A URL
+	// keeps its key set, which is refreshed below.
 	key := from
 	if text, err := os.ReadFile(from); err == nil {
 		key = fmt.Sprintf("%s %x", from, sha256.Sum256(text))
@@ -96,8 +97,8 @@ func symmetric(a jose.SignatureAlgorithm) bool { return strings.HasPrefix(string
 func (*jwtAuth) challenge(h http.Header) { h.Set("WWW-Authenticate", "Bearer") }
 
 // identify trusts a claim only after a signature by a configured key and the check of
-// times, issuer and audience. The proxy in between does not matter: the token proves the
-// sender.
+// times, issuer and audience. It ignores whether a trusted proxy sent the request: the
+// signature authenticates the sender.
 func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	raw, err := bearer(r.Header["Authorization"])
 	if err != nil {
@@ -138,7 +139,7 @@ func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 }
 
 // check checks issuer, audience and times of a token. A token without exp is refused: it
-// could not be withdrawn.
+// would stay valid for ever.
 func (a *jwtAuth) check(c *jwt.Claims) error {
 	if c.Expiry == nil {
 		return errors.New("gateway: the token has no exp claim")

@@ -51,7 +51,7 @@ func readKey(file string, algs *[]jose.SignatureAlgorithm) (*keySet, error) {
 		// Editors end a file with a line end. Other spaces may belong to the secret.
 		secret := []byte(strings.Trim(string(text), "\r\n"))
 		if len(secret) < minSecret {
-			return nil, fmt.Errorf("gateway: key-file: %s is not PEM, and as a secret its %d bytes could be guessed: use at least %d random ones", file, len(secret), minSecret)
+			return nil, fmt.Errorf("gateway: key-file: %s has no PEM block, so it is a shared secret, and a secret of %d bytes can be guessed: use at least %d random bytes, or a PEM public key", file, len(secret), minSecret)
 		}
 		return &keySet{keys: []jose.JSONWebKey{{Key: secret}}}, nil
 	}

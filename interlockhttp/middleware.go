@@ -22,17 +22,18 @@ type Middleware struct {
 // Once returns a middleware that replays the first response to a request that is
 // repeated with the same key. The policy's After must be [guard.Keep], the default.
 //
-// A 2xx response is kept; see [KeepRedirects] for 3xx. A 4xx response means that nothing was done, so the next
-// request runs. With the policy's OnError [guard.Keep] it is kept as well, unless it is
-// about the sender, such as 401, 403 and 429. A 503 frees the key. A panic, a 502 or a 504
-// leaves the outcome unknown, and the policy's OnUnknown decides. Any other 5xx response
-// is kept, as Stripe does; with OnUnknown [guard.Resolve] or [guard.Rerun] it is an
-// unknown outcome, too. A handler overrides all of this with [Settle] or with the response
-// header Interlock-Outcome, an option with [NotExecutedOn].
+// A 2xx response is kept; see [KeepRedirects] for 3xx. A 4xx response means that nothing
+// was done, so the next request runs. With the policy's OnError [guard.Keep] it is kept as
+// well, unless it is about the sender, such as 401, 403 and 429. A 503 frees the key. A
+// panic, a 502 or a 504 leaves the outcome unknown, and the policy's OnUnknown decides.
+// Any other 5xx response is kept, as Stripe does; with OnUnknown [guard.Resolve] or
+// [guard.Rerun] it is an unknown outcome, too. A handler overrides these rules with
+// [Settle] or with the response header Interlock-Outcome. The option [NotExecutedOn] adds
+// statuses that free the key.
 //
-// A guarded handler is not canceled when its client disconnects: the body was read
-// before, and its context ends when the claim is lost or after the policy's MaxHold. An
-// unguarded handler runs as without the middleware.
+// A guarded handler is not canceled when its client disconnects. The request body has
+// been read before, and the handler's context ends when the claim is lost or after the
+// policy's MaxHold. An unguarded handler runs as without the middleware.
 func Once(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware, error) {
 	s := newSettings(opts)
 	if p.After != "" && p.After != guard.Keep {
@@ -123,8 +124,9 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 // trace records how long handlers take. The guard has measured it already.
 func (m *Middleware) trace() *guard.Trace {
 	return &guard.Trace{Settled: func(e guard.Settled) {
-		counted, notRun := e.Ending == guard.StoredLate, e.Ending == guard.Freed && e.Err != nil
-		if !counted && !notRun {
+		// A StoredLate event follows an earlier event of the same run.
+		recorded, notRun := e.Ending == guard.StoredLate, e.Ending == guard.Freed && e.Err != nil
+		if !recorded && !notRun {
 			m.latency.record(e.Took)
 		}
 	}}

@@ -18,10 +18,10 @@ const maxClients = 16
 // Lookups take no lock.
 type perClient[V any] struct {
 	mu   sync.Mutex // for changes
-	list atomic.Pointer[[]own[V]]
+	list atomic.Pointer[[]clientEntry[V]]
 }
 
-type own[V any] struct {
+type clientEntry[V any] struct {
 	client *interlock.Client
 	value  *V
 }
@@ -39,8 +39,8 @@ func (p *perClient[V]) find(c *interlock.Client) *V {
 	return nil
 }
 
-// make adds the value for c in front, and drops the oldest one, whose running work is
-// not affected. Closing c ends the value.
+// make returns the value of c, and creates it if needed. Above maxClients the oldest value
+// is evicted; its running work continues. Closing c ends the value.
 func (p *perClient[V]) make(c *interlock.Client, value func() (*V, error), end func(*V, context.Context) error) (*V, error) {
 	v, made, err := p.add(c, value)
 	if made {
@@ -58,7 +58,7 @@ func (p *perClient[V]) add(c *interlock.Client, value func() (*V, error)) (v *V,
 	if v, err = value(); err != nil {
 		return nil, false, err
 	}
-	list := []own[V]{{c, v}}
+	list := []clientEntry[V]{{c, v}}
 	if old := p.list.Load(); old != nil {
 		list = append(list, (*old)[:min(len(*old), maxClients-1)]...)
 	}
@@ -66,8 +66,8 @@ func (p *perClient[V]) add(c *interlock.Client, value func() (*V, error)) (v *V,
 	return v, true, nil
 }
 
-// endWith ends a value when its client is closed. A dropped value is ended, too, if it
-// is still in use.
+// endWith ends a value when its client is closed. An evicted value is ended as well, unless
+// the garbage collector has freed it: the hook has a weak pointer only.
 func (p *perClient[V]) endWith(c *interlock.Client, v *V, end func(*V, context.Context) error) {
 	w := weak.Make(v)
 	stop := c.OnClose(func(ctx context.Context) error {
@@ -84,7 +84,7 @@ func (p *perClient[V]) endWith(c *interlock.Client, v *V, end func(*V, context.C
 func (p *perClient[V]) remove(c *interlock.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var list []own[V]
+	var list []clientEntry[V]
 	if old := p.list.Load(); old != nil {
 		for _, o := range *old {
 			if o.client != c {

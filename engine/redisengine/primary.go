@@ -4,12 +4,12 @@ package redisengine
 const errNotPrimary = ReplyError("READONLY the server is a replica now; wait for the sentinels to name the new primary")
 
 // CheckPrimary returns an error if the role that a server reports by ROLE is not that
-// of a primary. An empty role, for a user who may not ask, passes.
+// of a primary. An empty role is accepted: the ACL user may lack the permission for ROLE.
 //
 // A [Client] behind sentinels calls it before it subscribes. Sentinels close the
-// connections of a server that they demote. A client that reconnects before its own
-// sentinel has noticed is sent to the same server, and would stay subscribed there. If
-// the server is demoted later, the connection is closed.
+// connections of a server that they demote. A client that reconnects before its sentinel
+// learns of the failover gets the demoted server again. Without this check it would stay
+// subscribed there. If the server is demoted later, the connection is closed.
 func CheckPrimary(role string) error {
 	if role == "" || role == "master" {
 		return nil

@@ -69,7 +69,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("the clock is said to be off by %v, want -1m", n.Offset)
 		}
 	})
-	t.Run("a user without the channels of clients is reported", func(t *testing.T) {
+	t.Run("a user without access to the channels interlock_client:* is reported", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "little", "on", ">secret", "~*", "+@all", "resetchannels", "&redisson_*")
@@ -104,7 +104,7 @@ func TestProbe(t *testing.T) {
 		began := time.Now()
 		for _, addr := range []string{"127.0.0.1:1", s.Addr()} {
 			if n := at(t, probe(t, "redis://"+addr), addr); n.Err == nil {
-				t.Errorf("%s has none: %+v", addr, n)
+				t.Errorf("%s: no error in %+v", addr, n)
 			}
 		}
 		if took := time.Since(began); took > 20*time.Second { // ten times probeTimeout
@@ -127,7 +127,7 @@ func TestProbe(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := redisengine.Probe(ctx, "redis://127.0.0.1:1"); err == nil {
-			t.Error("it does not")
+			t.Error("Probe ignores a canceled context")
 		}
 	})
 }
@@ -183,7 +183,7 @@ func TestProbeOfACluster(t *testing.T) {
 	if sum != 16384 {
 		t.Errorf("the primaries have %d slots", sum)
 	}
-	t.Run("a caller's client is asked as well", func(t *testing.T) {
+	t.Run("an engine on a caller's client can be probed", func(t *testing.T) {
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.Addrs(), DisableCache: true})
 		if err != nil {
 			t.Fatal(err)

@@ -60,14 +60,14 @@ func keysAre(t testing.TB, s *redistest.Server, want ...string) {
 	}
 }
 
-// until checks that a score is about d after the server's time, in ms.
+// until checks that score, a Unix time in ms, is about d ahead of the server's clock.
 func until(t testing.TB, s *redistest.Server, score string, d time.Duration) {
 	t.Helper()
 	var ms, sec, micro int64
 	fmt.Sscan(score, &ms)
 	fmt.Sscan(s.Must("TIME"), &sec, &micro)
 	if left := ms - sec*1000 - micro/1000; left > d.Milliseconds() || left < d.Milliseconds()*2/3 {
-		t.Errorf("%s is in %d ms, want about %d", score, left, d.Milliseconds())
+		t.Errorf("the score %s is %d ms ahead, want about %d", score, left, d.Milliseconds())
 	}
 }
 

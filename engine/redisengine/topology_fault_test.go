@@ -64,9 +64,9 @@ func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 	heard, back := listen(t, e, here), listen(t, e, gone)
 	replica.Kill()
 	dead.Kill()
-	told(t, heard) // all subscriptions are renewed once
+	told(t, heard) // resubscribing wakes all waiters once
 
-	// A new subscription wakes its waiters, but there must be no further ones.
+	// Each new subscription wakes its waiters. After that, no wake-up may come.
 	for end, calm := time.Now().Add(30*time.Second), time.Now(); time.Since(calm) < 3*time.Second; {
 		select {
 		case <-heard:
@@ -74,7 +74,7 @@ func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 		case <-time.After(100 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			t.Fatal("the subscriber does not come to rest")
+			t.Fatal("waiters are still woken after 30s")
 		}
 	}
 	for range 3 {
@@ -89,7 +89,8 @@ func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 	told(t, back) // subscribed again
 }
 
-// All nodes are asked for the slots, so a node that hangs delays no grant elsewhere.
+// The slots are read from all nodes at once, and the first answer counts. So a node that
+// hangs delays no grant elsewhere.
 func TestNodesThatHangDelayNoGrantElsewhere(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
@@ -128,7 +129,7 @@ func TestAcksOfAMigratingSlot(t *testing.T) {
 	granted(t, e, lock(3))
 }
 
-func TestWaitingForReplicasEndsWithTheCaller(t *testing.T) {
+func TestCancelingTheCallerEndsTheWaitForReplicas(t *testing.T) {
 	t.Parallel()
 	e := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(20*time.Second))
 	for i := range 2 { // the second call does not wait for the first one's connection
@@ -145,7 +146,8 @@ func TestWaitingForReplicasEndsWithTheCaller(t *testing.T) {
 	}
 }
 
-func TestAnAckTimeoutBelowOneMillisecondEnds(t *testing.T) {
+// WAIT with a timeout of 0 would block for ever.
+func TestAnAckTimeoutBelowOneMillisecondIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	e := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(time.Microsecond))
 	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable)
@@ -160,6 +162,6 @@ func TestATimeoutIsNotTheCallersDeadline(t *testing.T) {
 	defer s.Cont()
 	_, err := e.Acquire(context.Background(), ask(t, ann, "b"))
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("acquire: %v, want no deadline of the caller's", err)
+		t.Errorf("acquire: %v, want an error other than context.DeadlineExceeded", err)
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// size is that of the results, in bytes.
+// size is the size of a result, in bytes.
 const size = 100
 
-// A claim and its settlement, of a new key each time, beside what one would write by
-// hand: SETNX, and SET.
+// BenchmarkOnce compares a claim and its settlement, with a new key each time, with a
+// hand-written SETNX and SET.
 func BenchmarkOnce(b *testing.B) {
 	result := make([]byte, size)
 	ledger := func(l engine.Ledger) func(key string) error {
@@ -94,7 +94,7 @@ func work(b *testing.B, s *redistest.Server) (all time.Duration) {
 	return all
 }
 
-// ownWork is how long this process has.
+// ownWork returns the CPU time of this process.
 func ownWork(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

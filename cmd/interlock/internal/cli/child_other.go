@@ -29,11 +29,11 @@ func (g group) kill(pid int) {
 	}
 }
 
-// alive reports false: only the command itself is known, and run waits for that.
+// alive reports false: descendants cannot be tracked, and run waits for the command.
 func (g group) alive(int) bool { return false }
 
 // restoreTerminal has nothing to restore: newGroup took no terminal.
 func (g group) restoreTerminal() {}
 
-// codeOf returns the code of the system; an end by a signal is not told apart.
+// codeOf returns the exit code. Death by a signal has no code of its own here.
 func codeOf(s *os.ProcessState) int { return s.ExitCode() }

@@ -52,8 +52,8 @@ func (p *program) configInit() *cobra.Command {
 	return c
 }
 
-// writeStarter creates the file exclusively, so that it never overwrites a file that
-// appeared meanwhile.
+// writeStarter writes the starter file. Without force it creates the file exclusively, and
+// never overwrites one.
 func (p *program) writeStarter(file string, force bool) error {
 	if file == "-" {
 		_, err := io.WriteString(p.stdout, config.Init())
