@@ -124,6 +124,12 @@ func (s *Sentinel) Healthy() {
 		if len(seen) != 1 {
 			return fmt.Sprint(seen), false
 		}
+		// The two ends of a link do not change at the same time.
+		for _, r := range s.Replicas() {
+			if info, _ := r.Do("INFO", "replication"); !strings.Contains(info, "master_link_status:up") {
+				return info, false
+			}
+		}
 		info, _ := s.Primary().Do("INFO", "replication")
 		return info, strings.Count(info, "state=online") == 2
 	})
