@@ -185,8 +185,10 @@ func (a *try) renew() {
 // call calls the engine and records its answer. If the call had no effect, it returns ""
 // and records nothing.
 func (a *try) call(do string, ask func(context.Context) (answer, error)) string {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	// Not a deadline: a queue position would end with it, and the model has no clock.
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	defer time.AfterFunc(callTimeout, cancel).Stop()
 	op := &porcupine.Operation{Call: a.now()}
 	said, err := ask(ctx)
 	op.Return = a.now()
@@ -194,7 +196,7 @@ func (a *try) call(do string, ask func(context.Context) (answer, error)) string 
 	case err == nil:
 	case errors.Is(err, engine.ErrUnknown):
 		said = answer{result: unknown}
-	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, context.Canceled):
 		return ""
 	default:
 		a.fail(fmt.Errorf("%s: %w", do, err))
