@@ -196,6 +196,11 @@ type Capabilities struct {
 	// Shard returns the part of the engine that keeps a key, so that a part that
 	// is down does not delay renewals in another. Nil means one part.
 	Shard func(key string) int
+
+	// Node names the server that keeps a key, as far as the engine knows, so that
+	// a server that is down does not concern the keys of another. It does not
+	// block. Nil or an empty name means that all keys share a server.
+	Node func(key string) string
 }
 
 // Has reports whether the engine supports locks of kind k.

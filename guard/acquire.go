@@ -85,8 +85,8 @@ func (k *call) callerError(ctx context.Context, err error) error {
 // resolver, it asks again to take that claim over.
 func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	c := k.core
-	if c.policy.OnDown != Closed && !local && !c.inProcess { // a full in-process engine still knows its records
-		if err := c.outage.current(); err != nil {
+	if !local && c.skipsOutages() { // a full in-process engine still knows its records
+		if err := c.knownDown(k.hash); err != nil {
 			return nil, err
 		}
 	}
@@ -103,12 +103,8 @@ func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 			a.unresolved = &before
 		}
 	}
-	switch {
-	case local || ctx.Err() != nil:
-	case isDown(err):
-		c.beginOutage(err)
-	default: // a refusal is an answer as well
-		c.outage.end()
+	if !local && ctx.Err() == nil {
+		c.noteAnswer(k.hash, err)
 	}
 	return a, err
 }

@@ -25,7 +25,8 @@ type core struct {
 
 	ledger    engine.Ledger
 	lateGrant time.Duration
-	inProcess bool // the engine runs in this process, so a call to it is cheap
+	inProcess bool                    // the engine runs in this process, so a call to it is cheap
+	node      func(key string) string // see engine.Capabilities; may be nil
 
 	keyPrefix string // the client's prefix and the policy's escaped name
 
@@ -38,7 +39,7 @@ type core struct {
 	bound    detach.Source
 	tasks    taskgroup.Group
 	stats    counters
-	outage   outage
+	outages  outages
 	fallback fallback
 
 	unstored  atomic.Int64 // results not stored yet, or not stored when the guard was closed
@@ -68,7 +69,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	// the two apart.
 	inProcess := caps.InProcess && p.OnDown != Local
 	c := &core{
-		settings: s, policy: p, ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess,
+		settings: s, policy: p, ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess, node: caps.Node,
 		keyPrefix: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), inflight: newInflight(p, s), clock: watchdog.NewClock(),
 		doneMessage: doneMessage, closing: make(chan struct{}),
 	}

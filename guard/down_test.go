@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,6 +107,35 @@ var downLaws = []law{
 			do(t, g, guard.Of("bob", "1"), j, "a")
 			if now := g.Stats(); now.Verdicts[guard.Unguarded] != before.Verdicts[guard.Unguarded] || now.Local != before.Local {
 				t.Errorf("%s: the work was not guarded with the engine back", down)
+			}
+		}
+	}},
+	{"a node that is down leaves the keys of other nodes guarded, and is probed until it answers", func(t *testing.T, w *world) {
+		e := &twoNodes{Engine: w.engine}
+		for _, onDown := range []guard.OnDown{guard.Open, guard.Local} {
+			var last guard.Checked
+			g := on[string](t, w, e, guard.Policy{Name: "order-" + string(onDown), OnDown: onDown},
+				guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) { last = c }}))
+			e.down.Store(true)
+			seen := map[bool]int{}
+			for i := range 60 {
+				do(t, g, guard.Of("ann", fmt.Sprint(i)), work("a", 0), "a")
+				down := e.node(last.Key) == "down"
+				seen[down]++
+				if without := last.Verdict == guard.Unguarded || last.Local; without != down {
+					t.Errorf("%s: a key of node %q ended as %q, local %v", onDown, e.node(last.Key), last.Verdict, last.Local)
+				}
+			}
+			if seen[true] == 0 || seen[false] == 0 {
+				t.Errorf("all keys are on one node: %v", seen)
+			}
+			e.down.Store(false)
+			time.Sleep(guard.DefaultLocalCache)
+			for i := range 20 {
+				do(t, g, guard.Of("bob", fmt.Sprint(i)), work("a", 0), "a")
+				if last.Verdict == guard.Unguarded || last.Local {
+					t.Errorf("%s: the node is back, but a call ended as %q, local %v", onDown, last.Verdict, last.Local)
+				}
 			}
 		}
 	}},
@@ -544,4 +574,43 @@ func (l *laggard) Settle(ctx context.Context, s engine.Settlement) (engine.Outco
 	_, err := l.Ledger.Claim(ctx, *l.last)
 	l.last = nil
 	return engine.AlreadyFree, err
+}
+
+// twoNodes is an engine whose keys are on two nodes, of which one can be down.
+type twoNodes struct {
+	engine.Engine
+	down atomic.Bool
+}
+
+func (e *twoNodes) Capabilities() engine.Capabilities {
+	c := e.Engine.Capabilities()
+	c.Node, c.Ledger = e.node, nodeLedger{c.Ledger, e}
+	return c
+}
+
+func (e *twoNodes) node(key string) string {
+	if key[len(key)-1]%2 == 0 {
+		return "down"
+	}
+	return "up"
+}
+
+// A nodeLedger fails the claims and lookups of the node that is down.
+type nodeLedger struct {
+	engine.Ledger
+	nodes *twoNodes
+}
+
+func (l nodeLedger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
+	if l.nodes.down.Load() && l.nodes.node(c.Key) == "down" {
+		return engine.Record{}, engine.ErrUnavailable
+	}
+	return l.Ledger.Claim(ctx, c)
+}
+
+func (l nodeLedger) Lookup(ctx context.Context, key string) (engine.Record, error) {
+	if l.nodes.down.Load() && l.nodes.node(key) == "down" {
+		return engine.Record{}, engine.ErrUnavailable
+	}
+	return l.Ledger.Lookup(ctx, key)
 }

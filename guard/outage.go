@@ -2,71 +2,124 @@ package guard
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/detach"
 )
 
-// An outage remembers that the engine is down, so that calls which run without it do
-// not wait. Only the calls that find it out wait; then one background task probes the
-// engine until it answers.
-type outage struct {
-	err     atomic.Pointer[error]
-	probing atomic.Bool
+// Outages remembers which nodes of the engine are down, so that calls which run without
+// the engine do not wait. Only the calls that find an outage wait; then a background task
+// probes the node until it answers. Keys on other nodes stay guarded.
+type outages struct {
+	count atomic.Int32 // of byNode, so that a call without an outage takes no lock
+
+	mu     sync.Mutex
+	byNode map[string]*outage
 }
 
-// current returns why the engine is down, or nil if it is up.
-func (o *outage) current() error {
-	if err := o.err.Load(); err != nil {
-		return *err
+// An outage is the time during which a node is down. The node of an engine that has only
+// one is "".
+type outage struct{ err error }
+
+// current returns why a node is down, or nil if it is up.
+func (o *outages) current(node string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if down := o.byNode[node]; down != nil {
+		return down.err
 	}
 	return nil
 }
 
-// end clears the outage. It loads first, since a store on every call would contend for the
-// cache line.
-func (o *outage) end() {
-	if o.err.Load() != nil {
-		o.err.Store(nil)
+// begin records that a node is down. It returns nil if that is known already.
+func (o *outages) begin(node string, err error) *outage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if known := o.byNode[node]; known != nil {
+		known.err = err
+		return nil
+	}
+	if o.byNode == nil {
+		o.byNode = make(map[string]*outage)
+	}
+	down := &outage{err}
+	o.byNode[node] = down
+	o.count.Store(int32(len(o.byNode)))
+	return down
+}
+
+// end clears the outage of a node.
+func (o *outages) end(node string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.byNode, node)
+	o.count.Store(int32(len(o.byNode)))
+}
+
+// lasts reports whether an outage has not ended.
+func (o *outages) lasts(node string, down *outage) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.byNode[node] == down
+}
+
+// skipsOutages reports whether calls run without the engine while it is down.
+func (c *core) skipsOutages() bool { return c.policy.OnDown != Closed && !c.inProcess }
+
+// knownDown returns why the node that keeps a key is down, or nil.
+func (c *core) knownDown(key string) error {
+	if c.outages.count.Load() == 0 {
+		return nil
+	}
+	return c.outages.current(c.nodeOf(key))
+}
+
+// noteAnswer records whether the node that keeps a key answered a claim. If it is down, a
+// background task probes it.
+func (c *core) noteAnswer(key string, err error) {
+	switch {
+	case !c.skipsOutages():
+	case isDown(err):
+		node := c.nodeOf(key)
+		if down := c.outages.begin(node, err); down != nil {
+			c.tasks.Go(func() { c.probe(node, key, down) })
+		}
+	case c.outages.count.Load() > 0: // a refusal is an answer as well
+		c.outages.end(c.nodeOf(key))
 	}
 }
 
-// beginOutage records that the engine is down, and starts to probe it.
-func (c *core) beginOutage(err error) {
-	c.outage.err.Store(&err)
-	if c.policy.OnDown != Closed && !c.inProcess && c.outage.probing.CompareAndSwap(false, true) {
-		c.tasks.Go(c.probe)
-	}
-}
-
-// probe asks the engine twice per LocalCache, until it answers or the guard is closed. It
-// looks up a key that no call has.
-func (c *core) probe() {
+// probe looks the key up twice per LocalCache, until its node answers, a call has found
+// that it does, or the guard is closed.
+func (c *core) probe(node, key string, down *outage) {
 	tick := time.NewTicker(max(c.policy.LocalCache/2, time.Millisecond))
 	defer tick.Stop()
-	for {
+	for c.outages.lasts(node, down) {
 		select {
 		case <-tick.C:
 		case <-c.closing:
 			return
 		}
-		if !c.answers() {
-			continue
-		}
-		c.outage.end()
-		c.outage.probing.Store(false)
-		// Another call may have found the engine down again, and seen that a probe runs.
-		if c.outage.current() == nil || !c.outage.probing.CompareAndSwap(false, true) {
-			return
+		if c.answers(key) {
+			c.outages.end(node)
 		}
 	}
 }
 
-// answers reports whether the engine answers.
-func (c *core) answers() bool {
+// answers reports whether the engine answers for a key.
+func (c *core) answers(key string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), detach.Timeout)
 	defer cancel()
-	_, err := c.ledger.Lookup(ctx, c.keyPrefix+":probe")
+	_, err := c.ledger.Lookup(ctx, key)
 	return err == nil || !isDown(err) && ctx.Err() == nil
+}
+
+// nodeOf names the node of the engine that keeps a key.
+func (c *core) nodeOf(key string) string {
+	if c.node == nil {
+		return ""
+	}
+	return c.node(key)
 }

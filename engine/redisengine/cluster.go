@@ -21,6 +21,10 @@ type Cluster interface {
 	// Primaries returns the primaries that have slots, ordered by their first slot.
 	Primaries(ctx context.Context) ([]Primary, error)
 
+	// LastPrimary returns the address that PrimaryFor would have returned when the slots
+	// were last read, or "" if they have never been. It does not ask the servers.
+	LastPrimary(key string) (addr string)
+
 	// Invalidate makes the next question go to the servers, because slots may have moved.
 	Invalidate()
 
@@ -75,6 +79,24 @@ func (e *Engine) shard(key string) int {
 		return 0
 	}
 	return Slot(name)
+}
+
+// node names the node that keeps a key. It may be out of date: calls that fail read the
+// slots; see readSlots.
+func (e *Engine) node(key string) string {
+	name, err := e.name(key)
+	if err != nil {
+		return ""
+	}
+	return e.cluster.LastPrimary(name)
+}
+
+// readSlots reads the slots of a cluster after a call that failed, so that node knows
+// which keys the same node keeps.
+func (e *Engine) readSlots(ctx context.Context, name string) {
+	if e.cluster != nil {
+		_, _ = e.cluster.PrimaryFor(ctx, name)
+	}
 }
 
 // groupBySlot returns the indices of keys that may share a call: those of one slot in a

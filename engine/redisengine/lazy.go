@@ -129,6 +129,14 @@ func (l *lazyCluster) Primaries(ctx context.Context) ([]Primary, error) {
 	return c.Primaries(ctx)
 }
 
+// LastPrimary implements [Cluster].
+func (l *lazyCluster) LastPrimary(key string) string {
+	if c, ok := l.connected().(Cluster); ok {
+		return c.LastPrimary(key)
+	}
+	return ""
+}
+
 // Invalidate implements [Cluster]. Without a connection there is nothing to forget, so it
 // does not connect.
 func (l *lazyCluster) Invalidate() {

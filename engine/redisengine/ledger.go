@@ -46,6 +46,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		reply, missing, err = l.sendClaim(ctx, name, &c, 0)
 	}
 	if err != nil {
+		l.readSlots(ctx, name)
 		return engine.Record{}, l.explain(ctx, name, claimScript, err)
 	}
 	now := claimTime(reply)

@@ -173,7 +173,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 	}
 	if e.cluster != nil {
 		// Each node has its own clock and incarnation.
-		c.LateGrant, c.Shard, c.Incarnations = 0, e.shard, nil
+		c.LateGrant, c.Shard, c.Node, c.Incarnations = 0, e.shard, e.node, nil
 	}
 	if e.discover() != nil {
 		c.Prober = e

@@ -53,14 +53,30 @@ func (m *SlotMap) PrimaryFor(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	slot := Slot(key)
-	for _, s := range spans {
-		if s.From <= slot && slot <= s.To {
-			return s.Addr, nil
-		}
+	if addr := primaryOf(spans, slot); addr != "" {
+		return addr, nil
 	}
 	// The slot may be unassigned only for a moment, so the answer is not kept.
 	m.Invalidate()
 	return "", fmt.Errorf("no node of the cluster serves slot %d: see CLUSTER INFO", slot)
+}
+
+// LastPrimary implements [Cluster].
+func (m *SlotMap) LastPrimary(key string) string {
+	m.mu.Lock()
+	spans := m.spans // replaced as a whole, never changed
+	m.mu.Unlock()
+	return primaryOf(spans, Slot(key))
+}
+
+// primaryOf returns the address of the primary that has a slot, or "".
+func primaryOf(spans []Span, slot int) string {
+	for _, s := range spans {
+		if s.From <= slot && slot <= s.To {
+			return s.Addr
+		}
+	}
+	return ""
 }
 
 // Primaries implements [Cluster]. A primary may have several spans; the lowest slot

@@ -35,6 +35,9 @@ func (e *Engine) combinedCapabilities() engine.Capabilities {
 	if a.Shard != nil || b.Shard != nil {
 		c.Shard = e.shard
 	}
+	if a.Node != nil || b.Node != nil {
+		c.Node = e.node
+	}
 	return c
 }
 
@@ -44,6 +47,14 @@ func (e *Engine) shard(key string) int {
 		return shard(key)
 	}
 	return 0
+}
+
+// node returns the node on the active side.
+func (e *Engine) node(key string) string {
+	if node := e.view.Load().caps.Node; node != nil {
+		return node(key)
+	}
+	return ""
 }
 
 type notifier struct{ *Engine }
