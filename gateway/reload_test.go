@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -202,6 +203,31 @@ func TestRecordsOutliveAReload(t *testing.T) {
 		if got := s.send("POST", "/orders/7/pay", "x", key("k")); got.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// An outcome that a rule held as unknown stays held after a reload that says rerun. The
+// record knows the rule that wrote it.
+func TestAReloadDoesNotFreeHeldOutcomes(t *testing.T) {
+	var charges atomic.Int64
+	s := open(t, parseRule(t), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		charges.Add(1)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	s.send("POST", "/orders", "700", key("before"))
+	rerun := *s.gateway.Config()
+	rerun.Rules = parseRule(t, "on-unknown: rerun").Rules
+	if err := s.gateway.Reload(&rerun); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.send("POST", "/orders", "700", key("before")); got.code() != interlockhttp.OutcomeUnknown || charges.Load() != 1 {
+		t.Errorf("the retry after the reload got %v after %d charges, want %s after 1", got, charges.Load(), interlockhttp.OutcomeUnknown)
+	}
+	for range 2 {
+		s.send("POST", "/orders", "700", key("after"))
+	}
+	if n := charges.Load(); n != 3 {
+		t.Errorf("%d charges after two new requests, want 3: the new rule says rerun", n)
 	}
 }
 

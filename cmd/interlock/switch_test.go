@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,11 @@ func TestSwitch(t *testing.T) {
 		a.Kill()
 		sides := []string{"switch", "--primary", a.URL(), "--standby", b.URL()}
 		start(t, nil, append(sides, "--status")...).expect(t, 0, "the primary is unreachable")
-		start(t, nil, append(sides, "--to=standby")...).expect(t, 5, "the switch cannot be recorded on the primary", "nothing was switched", "--force")
+		refused := start(t, nil, append(sides, "--to=standby")...)
+		refused.expect(t, 5, "the primary is active (epoch 0)", "the switch cannot be recorded on the primary", "nothing was switched", "--force")
+		if output := refused.stdout.String(); strings.Contains(output, "switched to") {
+			t.Errorf("nothing was switched, but the output is %q", output)
+		}
 		start(t, nil, append(sides, "--to=standby", "--force")...).expect(t, 0, "switched to standby (epoch 1)", "recorded on: standby", "not recorded on: primary")
 		b.Kill()
 		start(t, nil, append(sides, "--to=primary")...).expect(t, 5, "unreachable")
