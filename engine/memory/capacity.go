@@ -22,8 +22,8 @@ type capacity struct {
 // granted before are always stored: their work is done.
 func (r *capacity) bytesLeft() bool { return r.bytes.Load() < r.maxBytes }
 
-// take uses capacity for one entry, and reports whether there was any. It adds before it
-// compares, so that two shards cannot both take the last.
+// take reserves capacity for one entry, and reports whether any was left. It adds before
+// it compares, so that two shards cannot both take the last unit.
 func (r *capacity) take() bool {
 	if r.used.Add(1) <= r.limit {
 		return true
@@ -32,7 +32,7 @@ func (r *capacity) take() bool {
 	return false
 }
 
-// force uses capacity for one entry beyond the limit, if need be. It is for tombstones
+// force reserves capacity for one entry, beyond the limit if necessary. It is for tombstones
 // that replace an entry, and for revocations, which are never refused.
 func (r *capacity) force() { r.used.Add(1) }
 

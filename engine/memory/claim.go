@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock/engine"
@@ -13,9 +14,9 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 	if s.abandoned(attemptKey{key: c.Key, attempt: c.Attempt}, now) {
 		return engine.Record{}, engine.ErrAbandoned
 	}
-	// about is c's own fingerprint if possible: the record's costs a cache miss; see
-	// outline.
-	r, about := s.record(c.Key, hash, now), c.Fingerprint
+	// The result has c's own fingerprint if it is the record's, too: reading the record's
+	// costs a cache miss.
+	r, fingerprint := s.record(c.Key, hash, now), c.Fingerprint
 	switch {
 	case r == nil:
 		if !s.capacity.bytesLeft() {
@@ -24,18 +25,18 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 		if r = s.newRecord(c, hash, now); r == nil {
 			return engine.Record{}, errFull
 		}
-	case !r.matches(about):
+	case !r.matches(fingerprint):
 		return engine.Record{}, engine.ErrMismatch
 	case r.isRunning(c.Attempt, now): // repeated, because the first reply was lost
 		s.renewClaim(r, c, now)
-		about = string(r.fingerprint())
+		fingerprint = string(r.fingerprint())
 	case c.TakeOver && r.stateAt(now) == engine.Unknown:
 		s.takeOver(r, c, now)
-		about = string(r.fingerprint())
+		fingerprint = string(r.fingerprint())
 	default:
 		return r.snapshot(c.Key, now), nil
 	}
-	granted := r.outline(c.Key, about, now)
+	granted := r.outline(c.Key, fingerprint, now)
 	granted.Granted, granted.TookOver = true, r.tookOver
 	return granted, nil
 }
@@ -57,8 +58,8 @@ func (s *shard) takeOver(r *record, c *engine.Claim, now int64) {
 	r.tookOver = true
 }
 
-// begin starts a claim of r with a new fence. Only now the expiry is known, by which the
-// record is scheduled.
+// begin starts a claim of r with a new fence. It also schedules the record, whose expiry
+// is known only now.
 func (s *shard) begin(r *record, c *engine.Claim, now int64) {
 	s.capacity.bytes.Add(-int64(len(r.result())))
 	r.begin(c, now)
@@ -102,7 +103,7 @@ func badClaim(key, what string) error {
 // checkLookup refuses an empty key.
 func checkLookup(ctx context.Context, key string) error {
 	if key == "" {
-		return fmt.Errorf("memory: %q is not a key; look up another", key)
+		return errors.New("memory: the key of the record is empty: set it")
 	}
 	return ctx.Err()
 }

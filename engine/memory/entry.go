@@ -11,12 +11,12 @@ import (
 type entry struct {
 	key     string
 	holder  string
-	attempt string   // usually the only one
+	attempt string   // the first attempt; usually the only one
 	more    []string // further attempts of a named owner
 
 	fence   uint64
 	expires int64
-	index   int            // in its expiry heap
+	index   int            // its index in the expiry heap
 	class   class          // the kind of entry
 	kind    engine.Kind    // the family of a lock, or the kind of a shared hold or waiter
 	shared  *sharedHolders // the holders, if several are allowed; otherwise nil
@@ -26,7 +26,7 @@ type entry struct {
 type class uint8
 
 const (
-	classLock       class = iota // with one holder or several
+	classLock       class = iota // a lock with one holder or several
 	classLatch                   // a latch
 	classTombstone               // the tombstone of an abandoned attempt
 	classRevocation              // a hold that was released by force
@@ -39,7 +39,7 @@ type attemptKey struct{ key, holder, attempt string }
 
 func attemptKeyOf(r engine.Request) attemptKey { return attemptKey{r.Key, r.Holder, r.Attempt} }
 
-// count returns the number of entries into the lock.
+// count returns how many attempts share the hold.
 func (l *entry) count() int {
 	if l.attempt == "" {
 		return 0
@@ -47,12 +47,12 @@ func (l *entry) count() int {
 	return 1 + len(l.more)
 }
 
-// hasAttempt reports whether attempt is one of the entries.
+// hasAttempt reports whether attempt is one of them.
 func (l *entry) hasAttempt(attempt string) bool {
 	return l.attempt == attempt || slices.Contains(l.more, attempt)
 }
 
-// removeAttempt ends the entry of attempt and returns how many are left.
+// removeAttempt removes attempt and returns how many attempts are left.
 func (l *entry) removeAttempt(attempt string) int {
 	switch {
 	case l.attempt != attempt:
@@ -86,8 +86,7 @@ func (l *entry) holdOfAttempt(r engine.Request) *entry {
 	return nil
 }
 
-// blocking returns a holder that keeps r from the lock, or nil. It does not look
-// at the queue.
+// blocking returns a holder because of which r is refused, or nil. It ignores the queue.
 func (l *entry) blocking(r engine.Request) *entry {
 	if l == nil || l.shared == nil {
 		return l

@@ -1,7 +1,7 @@
 package memory
 
-// Evict deletes the lock and the record at key without notifying any client, for
-// tests: as a failover or a careless operator might. Waiters keep their positions.
+// Evict deletes the lock and the record at key without notifying any client. Tests use it
+// to imitate a failover or a careless operator. Waiters keep their positions.
 func (e *Engine) Evict(key string) {
 	s, hash, now := e.find(key)
 	defer s.mu.Unlock()

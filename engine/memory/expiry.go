@@ -4,18 +4,17 @@ package memory
 // index, so that they can be moved and removed without a search. The heap is
 // 4-ary and stores the times beside the entries, so that sifting touches little
 // memory.
-type expiry []due
+type expiry []heapNode
 
-// A due is an entry beside a copy of its expiry time. Comparing copies reads no entry;
+// A heapNode is an entry with a copy of its expiry time. Comparing copies reads no entry;
 // fix keeps the copy up to date.
-type due struct {
+type heapNode struct {
 	at int64
 	*entry
 }
 
-// arity is the number of children of a node. Four dues of 16 bytes have the size of a
-// cache line, so finding the earliest child is cheap, and the heap is half as deep as a
-// binary one.
+// arity is the number of children of a node. Four nodes of 16 bytes fill a cache line, so
+// finding the earliest child is cheap. The heap is half as deep as a binary one.
 const arity = 4
 
 // first returns the entry that expires first. The heap must not be empty.
@@ -27,17 +26,17 @@ func (x expiry) expired(now int64) bool { return len(x) > 0 && now >= x[0].at }
 // add puts e into the heap by its expiry time. An entry is in one heap at a time, because
 // it has one index.
 func (x *expiry) add(e *entry) {
-	*x = append(*x, due{e.expires, e})
+	*x = append(*x, heapNode{e.expires, e})
 	x.up(len(*x) - 1)
 }
 
-// remove takes e out of the heap. The last node fills the gap, and may then have to move
-// either way.
+// remove removes e from the heap. The last node fills the gap, and may then have to move
+// up or down.
 func (x *expiry) remove(e *entry) {
 	h, i := *x, e.index
 	last := len(h) - 1
 	moved := h[last]
-	h[last] = due{} // lets the garbage collector free the entry
+	h[last] = heapNode{} // lets the garbage collector free the entry
 	*x = h[:last]
 	if i < last {
 		h[i] = moved
@@ -51,7 +50,7 @@ func (x expiry) fix(e *entry) {
 	x.sift(e.index)
 }
 
-// sift moves the node at i to its position.
+// sift moves the node at i up or down to its position.
 func (x expiry) sift(i int) {
 	if !x.up(i) {
 		x.down(i)
@@ -103,7 +102,7 @@ func (x expiry) soonest(i int) int {
 
 // put stores d at i and records the index in its entry, so that remove and fix need no
 // search.
-func (x expiry) put(i int, d due) {
+func (x expiry) put(i int, d heapNode) {
 	x[i] = d
 	d.index = i
 }

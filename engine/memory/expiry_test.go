@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -17,7 +18,7 @@ func TestExpiry(t *testing.T) {
 			growing := step/300%2 == 0
 			switch i := r.IntN(max(1, len(in))); {
 			case len(in) == 0 || growing && r.IntN(3) > 0:
-				e := &entry{expires: r.Int64N(200)} // so few that some are the same
+				e := &entry{expires: r.Int64N(200)} // so few times that some entries share one
 				x.add(e)
 				in = append(in, e)
 			case r.IntN(2) == 0:
@@ -35,17 +36,17 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// disorder describes what is wrong with an expiry heap.
+// disorder describes what is wrong with an expiry heap whose entries are in, or returns "".
 func disorder(x expiry, in []*entry) string {
 	if len(x) != len(in) {
-		return "it has lost count"
+		return fmt.Sprintf("the heap has %d entries, want %d", len(x), len(in))
 	}
 	if rest := x[:cap(x)][len(x):]; len(rest) > 0 && rest[0].entry != nil {
-		return "it holds on to what was removed last"
+		return "the heap still refers to a removed entry"
 	}
 	if len(in) == 0 {
 		if x.expired(1 << 62) {
-			return "nothing is over"
+			return "an empty heap reports an expired entry"
 		}
 		return ""
 	}
@@ -54,18 +55,18 @@ func disorder(x expiry, in []*entry) string {
 		soonest = min(soonest, e.expires)
 		switch {
 		case e.index >= len(x) || x[e.index].entry != e:
-			return "an entry is not in its place"
+			return "an entry is not at its index"
 		case x[e.index].at != e.expires:
-			return "an entry is there with another time"
+			return "an entry has another expiry time in the heap"
 		}
 	}
 	switch {
 	case x.first().expires != soonest:
-		return "its first is not the soonest"
+		return "the first entry is not the one that expires first"
 	case x.expired(soonest - 1):
-		return "something is over too soon"
+		return "an entry expires too early"
 	case !x.expired(soonest):
-		return "something is over, and it does not know"
+		return "an expired entry is not reported"
 	}
 	return ""
 }

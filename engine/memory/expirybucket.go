@@ -27,7 +27,7 @@ const (
 	never = math.MaxInt64 // later than any time
 
 	// maxProbe is how many lower buckets a record may go to when it expires before the
-	// first record of its own bucket. More would cost, and help only in rare orders.
+	// first record of its own bucket. More probes would cost time and help only rarely.
 	maxProbe = 2
 )
 

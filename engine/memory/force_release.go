@@ -17,15 +17,16 @@ func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, err
 		return engine.Lock{}, err
 	}
 	seen, revoked, err := e.forceRelease(key)
-	// The clients' subscriptions may be in other shards, so this shard's mutex is free by
-	// now.
+	// The clients' subscriptions may be in other shards. So forceRelease has unlocked this
+	// shard before they are notified.
 	for _, name := range revoked {
 		e.notifyClients(name)
 	}
 	return seen, err
 }
 
-// forceRelease also returns the holders and attempts that lost the lock.
+// forceRelease does the work of ForceRelease in the key's shard. It also returns the
+// names of the holders and attempts that lost the lock.
 func (e *Engine) forceRelease(key string) (seen engine.Lock, revoked []string, err error) {
 	s, now := e.enter(key)
 	defer s.mu.Unlock()
@@ -62,7 +63,7 @@ func (s *shard) revoke(l *entry, now int64) (revoked []string) {
 	return revoked
 }
 
-// addRevocation records until then that a hold was revoked.
+// addRevocation records that a hold was revoked. The revocation expires at until.
 func (s *shard) addRevocation(hold attemptKey, until int64) {
 	if old := s.store.revocations[hold]; old != nil {
 		s.drop(old)
@@ -94,8 +95,8 @@ func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
 	return e.subscribe(topic{key: id, client: true})
 }
 
-// notifyClients notifies the clients of a revoked holder or attempt: its name begins
-// with their ID and a colon.
+// notifyClients notifies the client of a revoked holder or attempt. The name begins with
+// the client's ID and a colon.
 func (e *Engine) notifyClients(name string) {
 	// An ID may contain colons, so every prefix may be one.
 	for at := range len(name) {

@@ -4,7 +4,7 @@ package memory
 // may share one. It is a hash table with linear probing: an operation usually touches
 // one cache line, and the table has no pointers for the garbage collector to follow.
 type index struct {
-	slots []slot // a power of two, at least a quarter of them free
+	slots []slot // their number is a power of two; at least a quarter are free
 	n     int    // used slots
 }
 

@@ -30,8 +30,8 @@ func granted(t testing.TB, e *memory.Engine, r engine.Request) {
 	}
 }
 
-// standsInLine queues r.
-func standsInLine(t testing.TB, e *memory.Engine, r engine.Request) engine.Request {
+// enqueue requests a held lock with a QueueLease, so that the request is queued.
+func enqueue(t testing.TB, e *memory.Engine, r engine.Request) engine.Request {
 	t.Helper()
 	r.QueueLease = lease
 	var busy *engine.BusyError
@@ -44,7 +44,7 @@ func standsInLine(t testing.TB, e *memory.Engine, r engine.Request) engine.Reque
 func wantFull(t testing.TB, err error) {
 	t.Helper()
 	if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), ": ") {
-		t.Errorf("got %v, want engine.ErrFull and what to do about it", err)
+		t.Errorf("err = %v, want engine.ErrFull with advice", err)
 	}
 }
 
@@ -68,23 +68,23 @@ func TestEveryKindIsBounded(t *testing.T) {
 			wantLen(t, e, 2)
 		}
 	})
-	t.Run("places in line", func(t *testing.T) {
+	t.Run("queue positions", func(t *testing.T) {
 		for _, k := range []engine.Kind{engine.Fair, engine.Write} {
 			e := memory.New(memory.MaxKeys(2))
 			granted(t, e, requestAs(k, "ann"))
-			bob := standsInLine(t, e, requestAs(k, "bob"))
+			bob := enqueue(t, e, requestAs(k, "bob"))
 			eve := bob
 			eve.Holder = "eve"
 			_, err := e.Acquire(t.Context(), eve)
 			wantFull(t, err)
-			standsInLine(t, e, bob)
+			enqueue(t, e, bob)
 			if _, err := e.Abandon(t.Context(), bob); err != nil {
 				t.Errorf("a waiter cannot give up in a full engine: %v", err)
 			}
 			wantLen(t, e, 2)
 		}
 	})
-	t.Run("latches and their counts count", func(t *testing.T) {
+	t.Run("latches and their counts", func(t *testing.T) {
 		e := memory.New(memory.MaxKeys(2))
 		for _, attempt := range []string{"1", "1", "2"} {
 			r := requestAs(engine.Latch, "ann")
@@ -107,14 +107,14 @@ func TestEveryKindIsBounded(t *testing.T) {
 			wantFull(t, err)
 			time.Sleep(lease)
 			if err := e.Register(t.Context(), engine.Member{ID: strconv.Itoa(n - 1)}, lease); err != nil {
-				t.Errorf("the clients are gone, and there is no room: %v", err)
+				t.Errorf("register after the other clients have expired: %v", err)
 			}
 			wantLen(t, e, 0)
 		})
 	})
 }
 
-func TestNothingIsKeptOfWhatIsReleased(t *testing.T) {
+func TestReleaseLeavesNoEntries(t *testing.T) {
 	e := memory.New()
 	for _, k := range lockKinds {
 		first, second := requestAs(k, "ann"), requestAs(k, "ann")
@@ -122,7 +122,7 @@ func TestNothingIsKeptOfWhatIsReleased(t *testing.T) {
 		granted(t, e, first)
 		granted(t, e, second)
 		if k != engine.Exclusive && k != engine.Permit && k != engine.Read {
-			bob := standsInLine(t, e, requestAs(k, "bob"))
+			bob := enqueue(t, e, requestAs(k, "bob"))
 			e.Release(t.Context(), bob)
 		}
 		e.Release(t.Context(), first)
@@ -131,7 +131,7 @@ func TestNothingIsKeptOfWhatIsReleased(t *testing.T) {
 	}
 }
 
-func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
+func TestExpiryLeavesNoEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := memory.New()
 		for _, k := range lockKinds {
@@ -140,7 +140,7 @@ func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 			granted(t, e, r)
 			if k == engine.Fair || k == engine.Write {
 				r.Holder = "bob"
-				standsInLine(t, e, r)
+				enqueue(t, e, r)
 			}
 			if _, err := e.ForceRelease(t.Context(), r.Key); err != nil {
 				t.Fatal(err)
@@ -156,13 +156,13 @@ func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		visit(e)
+		sweepAllShards(e)
 		wantLen(t, e, 0)
 	})
 }
 
-// visit uses every shard until all expired entries are swept.
-func visit(e *memory.Engine) {
+// sweepAllShards uses every shard so often that all expired entries are swept.
+func sweepAllShards(e *memory.Engine) {
 	for i := range 10_000 {
 		e.Evict(strconv.Itoa(i))
 	}
@@ -173,7 +173,7 @@ func visit(e *memory.Engine) {
 func TestSweepFindsExpiredHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, random := memory.New(), rand.New(rand.NewPCG(3, 4))
-		permits, places := make(map[string]time.Time), make(map[string]place)
+		permits, positions := make(map[string]time.Time), make(map[string]position)
 		hold := requestAs(engine.Fair, "ann")
 		hold.Lease = 1000 * time.Hour
 		granted(t, e, hold)
@@ -182,25 +182,26 @@ func TestSweepFindsExpiredHolders(t *testing.T) {
 				span := time.Duration(1 + random.IntN(int(time.Minute)))
 				name := strconv.Itoa(random.IntN(300))
 				if random.IntN(2) == 0 {
-					somethingAboutAPermit(e, random.IntN(3), name, span, permits)
+					stepPermit(e, random.IntN(3), name, span, permits)
 				} else {
-					somethingAboutAPlace(e, random.IntN(3), name, span, places)
+					stepPosition(e, random.IntN(3), name, span, positions)
 				}
 			}
 			time.Sleep(time.Duration(random.IntN(int(10 * time.Second))))
-			visit(e)
+			sweepAllShards(e)
 			e.Inspect(t.Context(), "a") // queues are checked on access
-			over := func(_ string, end time.Time) bool { return !time.Now().Before(end) }
-			maps.DeleteFunc(permits, over)
-			maps.DeleteFunc(places, func(name string, p place) bool { return over(name, p.forgotten) })
-			if want := 1 + len(permits) + len(places); e.Len() != want {
+			past := func(_ string, end time.Time) bool { return !time.Now().Before(end) }
+			maps.DeleteFunc(permits, past)
+			maps.DeleteFunc(positions, func(name string, p position) bool { return past(name, p.forgotten) })
+			if want := 1 + len(permits) + len(positions); e.Len() != want {
 				t.Fatalf("the engine keeps %d entries, want %d", e.Len(), want)
 			}
 		}
 	})
 }
 
-func somethingAboutAPermit(e *memory.Engine, what int, name string, span time.Duration, ends map[string]time.Time) {
+// stepPermit acquires, renews or releases a permit, and records its end in ends.
+func stepPermit(e *memory.Engine, what int, name string, span time.Duration, ends map[string]time.Time) {
 	ctx, r, end := context.Background(), requestAs(engine.Permit, name), time.Now().Add(span)
 	r.Key, r.Lease, r.Limit = "permits", span, 1_000_000
 	switch what {
@@ -218,21 +219,22 @@ func somethingAboutAPermit(e *memory.Engine, what int, name string, span time.Du
 	}
 }
 
-// A position is kept for one QueueLease, and forgotten after another.
-type place struct{ end, forgotten time.Time }
+// A position expires after one QueueLease, and is forgotten after another.
+type position struct{ end, forgotten time.Time }
 
-func somethingAboutAPlace(e *memory.Engine, what int, name string, span time.Duration, places map[string]place) {
+// stepPosition queues, extends or leaves a position, and records its end in positions.
+func stepPosition(e *memory.Engine, what int, name string, span time.Duration, positions map[string]position) {
 	ctx, r, end := context.Background(), requestAs(engine.Fair, name), time.Now().Add(span)
 	r.QueueLease = span
 	if what == 2 {
 		e.Release(ctx, r)
-		delete(places, name)
-	} else if e.Acquire(ctx, r); end.After(places[name].end) {
-		places[name] = place{end, end.Add(span)}
+		delete(positions, name)
+	} else if e.Acquire(ctx, r); end.After(positions[name].end) {
+		positions[name] = position{end, end.Add(span)}
 	}
 }
 
-func TestTheClockOfEveryKind(t *testing.T) {
+func TestAClockStepExpiresEveryKind(t *testing.T) {
 	for _, k := range lockKinds {
 		synctest.Test(t, func(t *testing.T) {
 			e, r := memory.New(), requestAs(k, "ann")
@@ -240,10 +242,10 @@ func TestTheClockOfEveryKind(t *testing.T) {
 			granted(t, e, r)
 			r.Holder = "bob"
 			if k != engine.Read {
-				standsInLine(t, e, r)
+				enqueue(t, e, r)
 			}
 			e.Step(lease)
-			r.Holder = "eve" // neither the hold of ann nor bob's place is left
+			r.Holder = "eve" // both ann's hold and bob's position have expired
 			granted(t, e, r)
 		})
 	}
@@ -263,7 +265,7 @@ func TestEveryKindIsEvicted(t *testing.T) {
 	wantLen(t, e, 0)
 }
 
-func TestASeizureIsRememberedForAMinute(t *testing.T) {
+func TestARevocationLastsAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, r := memory.New(), request("a", "ann")
 		acquire(t, e, "a", "ann")
@@ -272,16 +274,16 @@ func TestASeizureIsRememberedForAMinute(t *testing.T) {
 		}
 		time.Sleep(time.Minute - time.Nanosecond)
 		if err := e.Renew(t.Context(), []engine.Request{r})[0]; !errors.Is(err, engine.ErrRevoked) {
-			t.Errorf("got %v, want %v", err, engine.ErrRevoked)
+			t.Errorf("renewal just before a minute has passed: %v, want %v", err, engine.ErrRevoked)
 		}
 		time.Sleep(time.Nanosecond)
 		if err := e.Renew(t.Context(), []engine.Request{r})[0]; errors.Is(err, engine.ErrRevoked) {
-			t.Errorf("got %v after a minute", err)
+			t.Errorf("renewal after a minute: %v, want %v", err, engine.ErrNotHolder)
 		}
 	})
 }
 
-func TestASeizureIsRememberedHoweverLongTheLease(t *testing.T) {
+func TestARevocationOutlastsALongLease(t *testing.T) {
 	e, r := memory.New(), request("a", "ann")
 	r.Lease = math.MaxInt64
 	granted(t, e, r)
@@ -290,21 +292,21 @@ func TestASeizureIsRememberedHoweverLongTheLease(t *testing.T) {
 	}
 	e.Step(1000 * time.Hour)
 	if err := e.Renew(t.Context(), []engine.Request{r})[0]; !errors.Is(err, engine.ErrRevoked) {
-		t.Errorf("got %v, want %v", err, engine.ErrRevoked)
+		t.Errorf("renewal: %v, want %v", err, engine.ErrRevoked)
 	}
 }
 
-func TestNobodyHoldsALatch(t *testing.T) {
+func TestAcquireRefusesALatch(t *testing.T) {
 	_, err := memory.New().Acquire(t.Context(), requestAs(engine.Latch, "ann"))
 	if err == nil || !strings.Contains(err.Error(), "count down") {
-		t.Errorf("got %v, want what to do instead", err)
+		t.Errorf("err = %v, want the advice to count down instead", err)
 	}
 }
 
-func TestAPageThatIsNone(t *testing.T) {
+func TestListRefusesAnUnknownCursor(t *testing.T) {
 	for _, cursor := range []string{"x", "-1", "64"} {
 		if _, _, err := memory.New().List(t.Context(), "*", cursor); err == nil {
-			t.Errorf("there is a page %q", cursor)
+			t.Errorf("List accepts the cursor %q, want an error", cursor)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 // A latch opens after as many counts as its limit.
 type latch struct {
 	entry
-	limit   int                 // of the first request; later ones do not change it
-	counted map[string]struct{} // the attempts; nil when it is open
+	limit   int                 // the first request's; later requests do not change it
+	counted map[string]struct{} // the attempts that counted; nil when the latch is open
 	open    bool
 }
 
@@ -28,8 +28,8 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	return left, e.explain(err)
 }
 
-// countDown makes one try; see Engine.acquire. Every call extends the latch by its lease,
-// also one that only reads.
+// countDown makes one try; see Engine.acquire. Every call extends the lease of the latch,
+// even a call that only reads.
 func (e *Engine) countDown(r engine.Request) (left int, _ error) {
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A ledger is the engine as an [engine.Ledger]. It is a separate type because Renew,
-// List and Watch have the same names for locks.
+// A ledger implements [engine.Ledger]. It is a separate type, because the methods Renew,
+// List and Watch of Engine are for locks.
 type ledger struct{ *Engine }
 
 var _ engine.Ledger = ledger{}
@@ -29,7 +29,8 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	return r, l.explain(err)
 }
 
-// claim makes one try under the shard's mutex; Claim repeats it after sweepAll.
+// claim makes one try under the shard's mutex. If the engine is full, Claim repeats it
+// after sweepAll.
 func (l ledger) claim(c *engine.Claim) (engine.Record, error) {
 	s, hash, now := l.find(c.Key)
 	defer s.mu.Unlock()
@@ -76,8 +77,7 @@ func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome
 	return o, l.explain(err)
 }
 
-// settle makes one try; see claim. Only an abandoned claim may lack capacity, for its
-// tombstone.
+// settle makes one try; see claim. Only abandoning needs capacity, for the tombstone.
 func (l ledger) settle(x *engine.Settlement) (engine.Outcome, error) {
 	s, hash, now := l.find(x.Key)
 	defer s.mu.Unlock()

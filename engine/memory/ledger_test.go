@@ -37,17 +37,17 @@ func TestRecordsAreBounded(t *testing.T) {
 		begin(t, e, claim("one", "1"))
 		_, err := e.Capabilities().Ledger.Claim(context.Background(), claim("two", "1"))
 		if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxKeys") {
-			t.Errorf("got %v, want %v and what to do", err, engine.ErrFull)
+			t.Errorf("err = %v, want %v with advice", err, engine.ErrFull)
 		}
 	})
-	t.Run("results are bounded in bytes, and a claim beyond is refused with advice", func(t *testing.T) {
+	t.Run("a claim beyond MaxBytes is refused with advice", func(t *testing.T) {
 		e := memory.New(memory.MaxBytes(3 << 10))
 		stored := 0
 		for i := range 10 {
 			key := strconv.Itoa(i)
 			if _, err := e.Capabilities().Ledger.Claim(context.Background(), claim(key, "1")); err != nil {
 				if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxBytes") {
-					t.Fatalf("got %v, want %v and what to do", err, engine.ErrFull)
+					t.Fatalf("err = %v, want %v with advice", err, engine.ErrFull)
 				}
 				continue
 			}
@@ -58,14 +58,14 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("%d results of 1 KiB were stored, want 3", stored)
 		}
 	})
-	t.Run("the result of a running claim is stored beyond the bytes allowed", func(t *testing.T) {
+	t.Run("the result of a running claim is stored even beyond MaxBytes", func(t *testing.T) {
 		e := memory.New(memory.MaxBytes(1))
 		begin(t, e, claim("one", "1"))
 		begin(t, e, claim("two", "1"))
 		for _, key := range []string{"one", "two"} {
 			settle(t, e, engine.Settlement{Key: key, Attempt: "1", Outcome: engine.Done, Retain: time.Hour, Result: []byte("result")}, engine.Released)
 			if r, err := e.Capabilities().Ledger.Lookup(context.Background(), key); err != nil || string(r.Result) != "result" {
-				t.Errorf("%q has result %q, error %v", key, r.Result, err)
+				t.Errorf("lookup of %q: result %q, error %v; want the stored result", key, r.Result, err)
 			}
 		}
 	})
@@ -108,7 +108,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		_, err := e.Capabilities().Ledger.Settle(context.Background(),
 			engine.Settlement{Key: "one", Attempt: "2", Abandon: true, Lease: lease})
 		if !errors.Is(err, engine.ErrFull) {
-			t.Errorf("got %v, want %v", err, engine.ErrFull)
+			t.Errorf("abandoning another attempt: %v, want %v", err, engine.ErrFull)
 		}
 	})
 	t.Run("expired records free capacity", func(t *testing.T) {
@@ -132,12 +132,12 @@ func TestRecordsAreBounded(t *testing.T) {
 	})
 }
 
-// TestExpiredRecordIsNotFound checks that an expired record is not found even if it was
-// not swept: many expire at once, or it is behind one that expires a little later.
+// TestExpiredRecordIsNotFound checks that an expired record is not found even before it is
+// swept: because many expire at once, or because it is queued behind one that expires later.
 func TestExpiredRecordIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := memory.New()
-		const n = 1000 // so that there are some of each in every shard
+		const n = 1000 // so that every shard has some of each batch
 		batches := []struct {
 			name string
 			kept time.Duration
@@ -160,7 +160,7 @@ func TestExpiredRecordIsNotFound(t *testing.T) {
 // TestExpiredRecordsAreSwept checks that an expired record is not hidden behind an
 // earlier one that expires much later.
 func TestExpiredRecordsAreSwept(t *testing.T) {
-	const n = 1000 // so that there are some of each in every shard
+	const n = 1000 // so that every shard has some of each kind
 	look := func(e *memory.Engine) {
 		for i := range 100 * n {
 			_, _ = e.Capabilities().Ledger.Lookup(context.Background(), strconv.Itoa(i))
@@ -172,7 +172,7 @@ func TestExpiredRecordsAreSwept(t *testing.T) {
 			begin(t, e, engine.Claim{Key: name + strconv.Itoa(i), Attempt: "1", Lease: time.Hour, Retain: 2 * time.Hour})
 		}
 	}
-	t.Run("a retention that began long before", func(t *testing.T) {
+	t.Run("a retention that counts from the start of the work", func(t *testing.T) {
 		e := memory.New()
 		claims(t, e, "slow")
 		e.Step(50 * time.Minute)
@@ -182,7 +182,7 @@ func TestExpiredRecordsAreSwept(t *testing.T) {
 				settle(t, e, engine.Settlement{Key: name + strconv.Itoa(i), Attempt: "1", Outcome: engine.Done, Retain: time.Hour, FromStart: true}, engine.Released)
 			}
 		}
-		e.Step(13 * time.Minute) // a quarter more than was left
+		e.Step(13 * time.Minute) // a quarter more than the 10m left of the slow claims' retention
 		look(e)
 		if e.Len() != n {
 			t.Errorf("the engine keeps %d entries, want %d", e.Len(), n)
@@ -208,7 +208,7 @@ func TestEvictForgetsARecord(t *testing.T) {
 	begin(t, e, c)
 	e.Evict("one")
 	if errs := e.Capabilities().Ledger.Renew(context.Background(), []engine.Claim{c}); !errors.Is(errs[0], engine.ErrNotHolder) {
-		t.Errorf("got %v, want %v", errs[0], engine.ErrNotHolder)
+		t.Errorf("renewal of an evicted claim: %v, want %v", errs[0], engine.ErrNotHolder)
 	}
 	if e.Len() != 0 {
 		t.Errorf("the engine keeps %d entries, want none", e.Len())
@@ -216,7 +216,7 @@ func TestEvictForgetsARecord(t *testing.T) {
 }
 
 func BenchmarkLedger(b *testing.B) {
-	ctx, result := context.Background(), []byte("a result of some forty bytes, as many are")
+	ctx, result := context.Background(), []byte("a result of about forty bytes, as is usual")
 	for _, outcome := range []engine.State{engine.Absent, engine.Done} {
 		b.Run("claim and settle as "+outcome.String(), func(b *testing.B) {
 			l := memory.New().Capabilities().Ledger

@@ -33,11 +33,11 @@ const shards = 64
 
 // An Engine grants locks to the goroutines of this process. Use [New].
 type Engine struct {
-	id       string       // of this incarnation
-	start    time.Time    // has the monotonic time that now follows
-	stepped  atomic.Int64 // by Step, in nanoseconds
-	seed     maphash.Seed // of the hash that picks a key's shard
-	capacity capacity     // of all shards together
+	id       string       // identifies this incarnation
+	start    time.Time    // when New was called; now adds the monotonic time since
+	stepped  atomic.Int64 // how far Step has moved the clock, in nanoseconds
+	seed     maphash.Seed // seeds the hash that picks a key's shard
+	capacity capacity     // shared by all shards
 	notes    notes
 	shards   [shards]shard
 }
@@ -145,7 +145,7 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseR
 	return p, e.explain(err)
 }
 
-// abandon makes one try; see acquire. Only the tombstone may lack capacity.
+// abandon makes one try; see acquire. Only the tombstone needs capacity.
 func (e *Engine) abandon(r engine.Request) (engine.ReleaseResult, error) {
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (e *Engine) find(key string) (s *shard, hash uint64, now int64) {
 }
 
 // sweepAll sweeps every shard, to free capacity that expired entries of idle shards
-// use. It locks one shard at a time, so callers of the other shards go on.
+// use. It locks one shard at a time, so that calls to the other shards continue.
 func (e *Engine) sweepAll() {
 	for i := range e.shards {
 		s := &e.shards[i]

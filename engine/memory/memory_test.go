@@ -60,7 +60,7 @@ func TestBounds(t *testing.T) {
 			before := e.Len()
 			fill(t, e, fmt.Sprint("new:", used, ":"), million/20)
 			if after := e.Len(); before > million/2 && after >= before {
-				t.Fatalf("%d operations took the engine from %d entries to %d, want fewer", million/20, before, after)
+				t.Fatalf("after %d operations the engine keeps %d entries instead of %d, want fewer", million/20, after, before)
 			}
 		}
 		// Only new keys are left, and a few old ones in shards that were used less.
@@ -76,7 +76,7 @@ func TestBounds(t *testing.T) {
 			acquire(t, e, "b", "ann")
 			_, err := e.Acquire(t.Context(), request("c", "ann"))
 			if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxKeys") {
-				t.Errorf("got %v, want engine.ErrFull and what to do about it", err)
+				t.Errorf("err = %v, want engine.ErrFull with advice", err)
 			}
 			acquire(t, e, "a", "ann")
 			if errs := e.Renew(t.Context(), []engine.Request{request("a", "ann")}); errs[0] != nil {
@@ -174,7 +174,7 @@ func TestClock(t *testing.T) {
 			e.Step(-time.Hour)
 			e.Evict("a")
 			if second := acquire(t, e, "a", "bob"); second.Fence <= first.Fence {
-				t.Errorf("the fence went from %d to %d", first.Fence, second.Fence)
+				t.Errorf("the fence after %d is %d, want a higher one", first.Fence, second.Fence)
 			}
 		})
 	})
@@ -208,7 +208,7 @@ func TestAnUncontendedLockCostsTwoAllocationsAtMost(t *testing.T) {
 		e.Release(context.Background(), r)
 	})
 	if n > 2 {
-		t.Errorf("%v allocations, want 2 at most", n)
+		t.Errorf("an acquire and release make %v allocations, want 2 at most", n)
 	}
 }
 
@@ -243,7 +243,7 @@ var keys = func() (keys [4096]string) {
 func TestListeners(t *testing.T) {
 	t.Run("a release counts the listeners of its lock only", func(t *testing.T) {
 		e := memory.New()
-		for i := range 1000 { // so that there are some wherever the lock is
+		for i := range 1000 { // so that some are in the shard of the lock
 			_, stop := e.Capabilities().Notifier.Notify(request("other:"+strconv.Itoa(i), "bob"))
 			defer stop()
 		}
@@ -251,7 +251,7 @@ func TestListeners(t *testing.T) {
 			acquire(t, e, "k", "ann")
 			p, err := e.Release(context.Background(), request("k", "ann"))
 			if err != nil || p.Listeners != want {
-				t.Errorf("%d are said to listen, error %v; want %d", p.Listeners, err, want)
+				t.Errorf("the release reports %d listeners, error %v; want %d", p.Listeners, err, want)
 			}
 			_, stop := e.Capabilities().Notifier.Notify(request("k", "bob"))
 			defer stop()

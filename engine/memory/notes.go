@@ -49,7 +49,7 @@ func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint6
 	defer e.notes.mu.Unlock()
 	switch n := e.notes.byName[name]; {
 	case n.version == version+1 && n.text == text:
-		return nil // by a call whose reply was lost
+		return nil // an earlier call wrote it, and its reply was lost
 	case n.version != version:
 		return fmt.Errorf("memory: note %q has version %d, not %d; read it again: %w", name, n.version, version, engine.ErrConflict)
 	}

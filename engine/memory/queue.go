@@ -8,13 +8,13 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A queue holds the waiters of a lock in order of arrival. Its entry expires no later
-// than its first waiter needs attention; it may expire earlier, because a waiter that
-// returns does not look at the others.
+// A queue holds the waiters of a lock in order of arrival. Its entry expires when prune
+// must handle a waiter, or earlier: a waiter that extends its position does not postpone
+// the expiry of the entry.
 type queue struct {
 	entry
 	waiters  []*waiter
-	lastSeen int64 // when it was last looked at
+	lastSeen int64 // when queue or prune last read it
 }
 
 // A queueID identifies a queue. Each family of locks has its own.
@@ -72,10 +72,10 @@ func (q *queue) blocking(r engine.Request, now int64) *entry {
 	return nil
 }
 
-// refuse returns the error of r, which by keeps from the lock, and queues r if it has
-// a QueueLease.
-func (s *shard) refuse(by *entry, r engine.Request, now int64) error {
-	busy := &engine.BusyError{Holder: by.holder, Left: time.Duration(by.expires - now)}
+// refuse returns the BusyError for r, which names the blocker: a holder or a waiter. It
+// queues r if r has a QueueLease.
+func (s *shard) refuse(blocker *entry, r engine.Request, now int64) error {
+	busy := &engine.BusyError{Holder: blocker.holder, Left: time.Duration(blocker.expires - now)}
 	if r.Kind == engine.Exclusive {
 		return busy
 	}
@@ -151,13 +151,14 @@ func (s *shard) setWaiters(q *queue, waiters []*waiter) {
 	}
 }
 
-// prune removes forgotten waiters, and notifies the next one if a position has
-// expired. After the clock was set back, it shortens positions to their QueueLease.
+// prune removes the waiters that are to be forgotten. If another position has expired, it
+// notifies the waiters that may be granted the lock now. If the clock was set back, it
+// shortens each position to its QueueLease.
 func (s *shard) prune(q *queue, now int64) {
 	expired := false
 	for _, w := range q.waiters {
 		w.expires = min(w.expires, after(now, w.queueLease))
-		// Only a position that expired since the last look lets in waiters behind it.
+		// The waiters behind a position that expired before lastSeen were notified then.
 		expired = expired || w.expired(now) && q.lastSeen < w.expires
 	}
 	q.lastSeen = now

@@ -16,20 +16,20 @@ type record struct {
 
 	number   number       // its number in the shard
 	tag      uint32       // its tag in the index
-	position uint32       // in its bucket
+	position uint32       // its index in the queue of its bucket
 	bucket   uint8        // the bucket that schedules its expiry; zero if none does
-	state    engine.State // as set; still Running after the lease has expired
+	state    engine.State // stays Running after the lease has expired; see stateAt
 	tookOver bool         // the claim took over an unknown outcome
 
-	fence    uint64 // of the claim
+	fence    uint64 // the fence of the claim
 	began    int64
 	lease    int64 // when the claim expires
-	retained int64 // when the result entry expires
+	retained int64 // when the retention of the outcome ends
 	expires  int64 // when the whole record expires
 }
 
-// The parts of text share its memory. Callers copy what they use without the shard's
-// mutex.
+// These methods return slices of text. A caller that uses one after it has unlocked the
+// shard must copy it.
 func (r *record) key() []byte         { return r.text[:r.keyLen] }
 func (r *record) attempt() []byte     { return r.text[r.keyLen : r.keyLen+r.attemptLen] }
 func (r *record) fingerprint() []byte { return r.text[r.keyLen+r.attemptLen : r.headerLen()] }
@@ -40,12 +40,12 @@ func (r *record) headerLen() uint32 { return r.keyLen + r.attemptLen + r.printLe
 
 // begin records a claim. A claim without a fingerprint keeps the record's.
 func (r *record) begin(c *engine.Claim, now int64) {
-	about := c.Fingerprint
-	if about == "" {
-		about = string(r.fingerprint()) // copied, because the append overwrites the text
+	fingerprint := c.Fingerprint
+	if fingerprint == "" {
+		fingerprint = string(r.fingerprint()) // copied, because the append overwrites the text
 	}
-	r.text = append(append(r.text[:r.keyLen], c.Attempt...), about...)
-	r.attemptLen, r.printLen = uint32(len(c.Attempt)), uint32(len(about)) //nolint:gosec // far below 4 GiB
+	r.text = append(append(r.text[:r.keyLen], c.Attempt...), fingerprint...)
+	r.attemptLen, r.printLen = uint32(len(c.Attempt)), uint32(len(fingerprint)) //nolint:gosec // far below 4 GiB
 	r.state, r.began = engine.Running, now
 	r.lease, r.retained = after(now, c.Lease), after(now, c.Retain)
 	r.expires = max(r.lease, r.retained)

@@ -9,7 +9,7 @@ type records struct {
 	index    index
 	blocks   [][]record
 	spare    []number       // unused records
-	buckets  []expiryBucket // schedule the expiry of the others
+	buckets  []expiryBucket // schedule the expiry of the used records
 	due      int64          // no record expires earlier
 	textHint int            // size of the last settled record, as a hint for the next
 }
@@ -98,14 +98,13 @@ func (x *records) remove(r *record) {
 	x.spare = append(x.spare, r.number)
 }
 
-// schedule puts r into the bucket for its retention, span. It may have been in
-// another.
+// schedule moves r to the bucket for span, its retention.
 func (x *records) schedule(r *record, span int64) {
 	x.unschedule(r)
 	class := classOf(span)
 	l := x.bucket(class)
 	for l.class > class-maxProbe && r.expires < l.first && l.n > 0 {
-		l = x.bucket(l.class - 1) // behind that first record it would expire late
+		l = x.bucket(l.class - 1) // behind that first record, r would be removed late
 	}
 	l.add(x, r)
 	x.due = min(x.due, l.first)

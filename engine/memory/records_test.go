@@ -12,8 +12,8 @@ import (
 )
 
 // TestRecords adds, removes and reschedules records at random, and compares them with
-// maps. It is an internal test: two keys with one tag cannot be found from outside, and a
-// wrong schedule shows only as memory that is freed late.
+// maps. It is an internal test: an external test cannot choose two keys with one tag, and
+// a wrong schedule shows only as memory that is freed late.
 func TestRecords(t *testing.T) {
 	for seed := range uint64(12) {
 		m := &modelled{records: newRecords(), in: make(map[string]*record), random: rand.New(rand.NewPCG(seed, 1))}
@@ -25,14 +25,14 @@ func TestRecords(t *testing.T) {
 				m.now += int64(m.random.IntN(40))
 			}
 			m.step(growing)
-			if why := m.wrong(); why != "" {
+			if why := m.mismatch(); why != "" {
 				t.Fatalf("seed %d, step %d: %s", seed, step, why)
 			}
 		}
 	}
 }
 
-// modelled is records with a model of them.
+// modelled is records with a model: a map of the records that must be there.
 type modelled struct {
 	records
 	in     map[string]*record // by key
@@ -46,10 +46,10 @@ func (m *modelled) step(growing bool) {
 	case r == nil && (growing || m.random.IntN(4) == 0):
 		r = m.add(key, hashFor(key))
 		m.in[key] = r
-		m.keepFor(r)
+		m.reschedule(r)
 	case r == nil:
 	case growing && m.random.IntN(3) > 0:
-		m.keepFor(r)
+		m.reschedule(r)
 	default:
 		m.remove(r)
 		delete(m.in, key)
@@ -60,8 +60,8 @@ func (m *modelled) step(growing bool) {
 	}
 }
 
-// keepFor schedules r for one of a few retentions.
-func (m *modelled) keepFor(r *record) {
+// reschedule schedules r with a random one of a few retentions.
+func (m *modelled) reschedule(r *record) {
 	span := []int64{10, 11, 100, 300, 5000}[m.random.IntN(5)]
 	r.expires = m.now + span
 	m.schedule(r, span)
@@ -77,18 +77,19 @@ func hashFor(key string) uint64 {
 	return (0xfffffff0 + uint64(n%40)) << 32 //nolint:gosec // not below zero
 }
 
-func (m *modelled) wrong() string {
-	waiting := 0
+// mismatch describes how the records differ from their model, or returns "".
+func (m *modelled) mismatch() string {
+	scheduled := 0
 	for i := range m.buckets {
 		l := &m.buckets[i]
-		waiting += l.n
+		scheduled += l.n
 		switch {
 		case l.n == 0 && (l.first != never || len(l.queue) > 0):
 			return "an unused bucket is not empty"
 		case l.n > 0 && m.due > l.first:
 			return "a record expires before the due time"
 		case l.n > 0 && l.first != m.at(l.queue[l.head].number).expires:
-			return "a lane does not know when its first one ends"
+			return "the first expiry of a bucket is not that of its first record"
 		}
 	}
 	listed := 0
@@ -98,9 +99,9 @@ func (m *modelled) wrong() string {
 			return "a removed record is listed"
 		}
 	}
-	if n := len(m.in); n != waiting || n != listed || n != m.index.n || n+len(m.spare) != len(m.blocks)*block {
-		return fmt.Sprintf("of %d records %d wait, %d are listed, %d counted, and %d are spare of %d",
-			n, waiting, listed, m.index.n, len(m.spare), len(m.blocks)*block)
+	if n := len(m.in); n != scheduled || n != listed || n != m.index.n || n+len(m.spare) != len(m.blocks)*block {
+		return fmt.Sprintf("of %d records %d are scheduled, %d are listed and %d are in the index; %d of %d allocated records are spare",
+			n, scheduled, listed, m.index.n, len(m.spare), len(m.blocks)*block)
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.in)) {
 		if m.find(key, hashFor(key)) != m.in[key] {
@@ -109,7 +110,7 @@ func (m *modelled) wrong() string {
 	}
 	for n := range 20 {
 		if key := fmt.Sprintf("key %d", 600+n); m.find(key, hashFor(key)) != nil {
-			return key + " is found, and never came"
+			return key + " is found, and was never added"
 		}
 	}
 	return ""
@@ -129,12 +130,12 @@ func TestAll(t *testing.T) {
 		}
 	}
 	if n != 3 {
-		t.Errorf("%d were told of, want 3", n)
+		t.Errorf("the iteration yielded %d records, want 3", n)
 	}
 }
 
-// TestLate checks how late a record behind others is removed: by less than a quarter of
-// its retention.
+// TestLate checks that a record is removed at most a quarter of its retention late, although
+// it is queued behind others: retentions in one bucket differ by at most a quarter.
 func TestLate(t *testing.T) {
 	for span := range int64(8) {
 		if classOf(span) != classOf(8) {
@@ -146,10 +147,10 @@ func TestLate(t *testing.T) {
 		a := 8 + random.Int64N(1<<random.IntN(50))
 		b := a + random.Int64N(a)
 		if classOf(a) == classOf(b) && b-a > a/4 {
-			t.Fatalf("%d and %d are told apart by nothing", a, b)
+			t.Fatalf("retentions %d and %d share a bucket, and differ by more than a quarter", a, b)
 		}
 		if c := a + random.Int64N(1<<random.IntN(62)); classOf(a) > classOf(c) {
-			t.Fatalf("%d waits with what is kept for longer than %d", a, c)
+			t.Fatalf("retention %d has a higher bucket than the longer retention %d", a, c)
 		}
 		if classOf(a) == 0 {
 			t.Fatalf("a record with retention %d has no bucket", a)
@@ -160,21 +161,21 @@ func TestLate(t *testing.T) {
 // TestGaps checks that a long-lived record does not keep the slots of removed ones.
 func TestGaps(t *testing.T) {
 	x := newRecords()
-	wait := func(key string) *record {
+	add := func(key string) *record {
 		r := x.add(key, hashFor(key))
 		r.expires = 100
 		x.schedule(r, 100)
 		return r
 	}
-	stays := wait("stays")
+	stays := add("stays")
 	for range 10_000 {
-		x.remove(wait("goes"))
+		x.remove(add("removed"))
 	}
 	if l := x.bucket(stays.bucket); l.n != 1 || cap(l.queue) > block {
-		t.Errorf("there are %d places for %d, want a few for one", cap(l.queue), l.n)
+		t.Errorf("the bucket has %d slots for %d records, want at most %d slots for 1 record", cap(l.queue), l.n, block)
 	}
 	if x.expired(100) != stays {
-		t.Error("the wrong record stays")
+		t.Error("expired does not return the record that stays")
 	}
 }
 
@@ -186,8 +187,8 @@ func TestMaxProbe(t *testing.T) {
 		r.expires = int64(1<<20 - n)
 		x.schedule(r, r.expires)
 	}
-	if n := len(x.buckets); n != 2+maxProbe { // two spans are told apart, and others go aside from the second
-		t.Errorf("there are %d lanes", n)
+	if n := len(x.buckets); n != 2+maxProbe { // the spans have two buckets, and some records go to lower ones
+		t.Errorf("there are %d buckets, want %d", n, 2+maxProbe)
 	}
 }
 
@@ -212,25 +213,25 @@ func TestPacked(t *testing.T) {
 	}
 	y := x.packed()
 	if y.sparse() || len(y.blocks)*block > len(all)+block || y.index.n != len(all) || y.due != x.due {
-		t.Errorf("of %d records there are %d, in %d blocks; the first ends at %d, want %d", len(all), y.index.n, len(y.blocks), y.due, x.due)
+		t.Errorf("compaction of %d records kept %d, in %d blocks; the first expires at %d, want %d", len(all), y.index.n, len(y.blocks), y.due, x.due)
 	}
 	for _, r := range all {
 		got := y.find(string(r.key()), uint64(r.tag)<<32)
 		if got == nil || got.fence != r.fence || got.expires != r.expires || string(got.fingerprint()) != "print" || y.at(got.number) != got {
-			t.Fatalf("of %q there is %+v, was %+v", r.key(), got, r)
+			t.Fatalf("compaction changed the record of %q to %+v, want %+v", r.key(), got, r)
 		}
 	}
 	for now := y.due; ; now += 50 {
 		was, is := x.expired(now), y.expired(now)
 		for ; was != nil && is != nil; was, is = x.expired(now), y.expired(now) {
 			if string(was.key()) != string(is.key()) {
-				t.Fatalf("%q ends, want %q", is.key(), was.key())
+				t.Fatalf("after compaction %q expires next, want %q", is.key(), was.key())
 			}
 			x.remove(was)
 			y.remove(is)
 		}
 		if was != nil || is != nil {
-			t.Fatalf("at %d one of %p and %p ends", now, was, is)
+			t.Fatalf("at %d a record has expired either before or after compaction, not both: %p, %p", now, was, is)
 		}
 		if y.index.n == 0 {
 			break
@@ -246,7 +247,7 @@ func TestShrinking(t *testing.T) {
 	claim := func(n int, retain time.Duration) {
 		c := engine.Claim{Key: fmt.Sprintf("key %d", n), Attempt: "1", Lease: time.Second, Retain: retain}
 		if r, err := s.claim(&c, hashFor(c.Key)+uint64(n)<<36, now); err != nil || !r.Granted { //nolint:gosec // not below zero
-			t.Fatalf("claim: %+v, %v", r, err)
+			t.Fatalf("claim of %q: %+v, %v; want a grant", c.Key, r, err)
 		}
 	}
 	claim(0, time.Hour)
@@ -258,10 +259,10 @@ func TestShrinking(t *testing.T) {
 	}
 	x := &s.store.records
 	if x.index.n != 1 || s.n != 1 || len(x.blocks)*block > shrinkAbove || len(x.index.slots) > 2*shrinkAbove {
-		t.Errorf("%d are left in %d blocks, found through %d slots", x.index.n, len(x.blocks), len(x.index.slots))
+		t.Errorf("%d records are left in %d blocks and %d index slots, want 1 record and little memory", x.index.n, len(x.blocks), len(x.index.slots))
 	}
 	if r := s.record("key 0", hashFor("key 0"), now); r == nil || string(r.attempt()) != "1" {
-		t.Errorf("the one that is left is %+v", r)
+		t.Errorf("the remaining record is %+v, want the one of attempt 1", r)
 	}
 }
 
@@ -274,20 +275,20 @@ func TestTexts(t *testing.T) {
 	x.remove(r)
 	again := x.add("b", hashFor("b"))
 	if again != r || cap(again.text) < 200 {
-		t.Errorf("the room of the one before is not used again: %d bytes", cap(again.text))
+		t.Errorf("the new record has a buffer of %d bytes, want the one of the deleted record", cap(again.text))
 	}
 	if string(again.text) != "b" || again.attemptLen+again.printLen != 0 {
-		t.Errorf("a record begins with what another has left: %q", again.text)
+		t.Errorf("the text of the new record is %q, want only its key", again.text)
 	}
 	again.text = append(again.text, make([]byte, maxSpareText)...)
 	x.remove(again)
 	if again.text != nil {
-		t.Errorf("a large text is kept: %d bytes", cap(again.text))
+		t.Errorf("a deleted record keeps a buffer of %d bytes, want none", cap(again.text))
 	}
 
 	x.textHint = 10 * maxSpareText
 	if large := x.add("c", hashFor("c")); cap(large.text) > 2*maxSpareText {
-		t.Errorf("after a large text another is made room for: %d bytes", cap(large.text))
+		t.Errorf("after a large text a new record allocates %d bytes, want at most %d", cap(large.text), 2*maxSpareText)
 	}
 
 	many := make([]*record, 10*block)
@@ -305,6 +306,6 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	if kept == 0 || kept > 7*block {
-		t.Errorf("of %d records that are not used %d have kept their room", len(many), kept)
+		t.Errorf("%d of %d deleted records keep their buffers, want 1 to %d", kept, len(many), 7*block)
 	}
 }

@@ -48,14 +48,14 @@ func (s *shard) recordOutcome(r *record, x *engine.Settlement, now int64) {
 	s.subscribers.wake(topic{key: x.Key, record: true})
 }
 
-// setOutcome sets the state of r until then.
+// setOutcome sets the state of r, which expires at until.
 func (s *shard) setOutcome(r *record, outcome engine.State, until, now int64) {
 	r.state, r.retained, r.expires = outcome, until, until
 	s.store.records.schedule(r, until-now)
 }
 
-// abandonClaim undoes the claim of x's attempt, or refuses it if it arrives later.
-// The tombstone comes first: without capacity for it, nothing changes.
+// abandonClaim undoes the claim of x's attempt. The tombstone refuses a claim that arrives
+// later. It comes first: without capacity for it, nothing changes.
 func (s *shard) abandonClaim(r *record, x *engine.Settlement, now int64) (engine.Outcome, error) {
 	undo := r != nil && string(r.attempt()) == x.Attempt && r.state == engine.Running
 	// A record that masks an unknown outcome stays, so the tombstone needs capacity of
@@ -77,8 +77,8 @@ func (s *shard) abandonClaim(r *record, x *engine.Settlement, now int64) (engine
 	return engine.Released, nil
 }
 
-// addTombstone adds a tombstone until then, and reports whether there was capacity.
-// With replaces, it uses the capacity of the record it replaces.
+// addTombstone adds a tombstone that expires at until, and reports whether there was
+// capacity. With replaces, it uses the capacity of the record it replaces.
 func (s *shard) addTombstone(k attemptKey, until int64, replaces bool) bool {
 	if old := s.store.tombstones[k]; old != nil {
 		s.prolong(old, until)
@@ -111,7 +111,7 @@ func checkSettlement(ctx context.Context, x *engine.Settlement) error {
 	case x.Outcome != engine.Absent && x.Retain <= 0:
 		return badSettlement(x, "would expire at once: set its Retain above zero")
 	case x.Abandon && x.Outcome != engine.Absent:
-		return badSettlement(x, "settles work that was never begun: set its Outcome to Absent")
+		return badSettlement(x, "abandons a claim, which has no outcome: set its Outcome to Absent")
 	case x.Abandon && x.Lease <= 0:
 		return badSettlement(x, "has no lease: set its Lease above zero")
 	}

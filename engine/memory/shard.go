@@ -23,14 +23,14 @@ type shard struct {
 }
 
 // open prepares a zero shard. New calls it before any other goroutine has the engine.
-func (s *shard) open(r *capacity) {
-	s.capacity = r
+func (s *shard) open(c *capacity) {
+	s.capacity = c
 	s.store = newStore()
 	s.subscribers = make(subscribers)
 }
 
-// acquire decides r. The order matters: a tombstone refuses its attempt even if the
-// holder has the lock, and a holder enters again past the queue.
+// acquire grants or refuses r. The order matters: a tombstone refuses its attempt even if
+// the holder has the lock, and a holder that enters again does not queue.
 func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 	if s.abandoned(attemptKeyOf(r), now) {
 		return engine.Grant{}, engine.ErrAbandoned
@@ -46,8 +46,8 @@ func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 	if r.Kind == engine.Write && l != nil && l.shared.hasReader(r.Holder) {
 		return engine.Grant{}, engine.ErrUpgrade
 	}
-	if by := s.blocking(l, r, now); by != nil {
-		return engine.Grant{}, s.refuse(by, r, now)
+	if blocker := s.blocking(l, r, now); blocker != nil {
+		return engine.Grant{}, s.refuse(blocker, r, now)
 	}
 	return s.grant(l, r, now)
 }
@@ -66,8 +66,8 @@ func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
 // blocking returns the holder or waiter because of which r is refused, or nil.
 func (s *shard) blocking(l *entry, r engine.Request, now int64) *entry {
 	// A caller without Fair may overtake the queue.
-	if by := l.blocking(r); by != nil || r.Kind == engine.Exclusive {
-		return by
+	if holder := l.blocking(r); holder != nil || r.Kind == engine.Exclusive {
+		return holder
 	}
 	if l != nil && l.shared.isWriter(r.Holder) {
 		return nil // the writer may read without queueing
@@ -111,8 +111,9 @@ func (s *shard) fence(l *entry, r engine.Request, now int64) uint64 {
 	return s.nextFence(r.FenceReserve, now)
 }
 
-// nextFence returns the time in µs, so that fences rise across restarts, or the fence after
-// the last one if the clock is behind it. It reserves that many fences after it.
+// nextFence returns the time in µs, so that fences rise across restarts. If the clock is
+// behind the last fence, it returns the fence after that. It also reserves the given
+// number of fences after the result.
 func (s *shard) nextFence(reserve uint64, now int64) uint64 {
 	fence := max(s.lastFence+1, uint64(max(now, 0))/1000)
 	s.lastFence = fence + reserve

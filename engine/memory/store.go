@@ -2,7 +2,7 @@ package memory
 
 // A store holds the entries of a shard by their keys.
 type store struct {
-	locks       map[string]*entry     // and latches
+	locks       map[string]*entry     // locks and latches
 	latches     map[string]*latch     // the latches among locks, with their counts
 	tombstones  map[attemptKey]*entry // of abandoned attempts; those of claims have no holder
 	revocations map[attemptKey]*entry // of holds that an operator released by force

@@ -6,9 +6,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A waiter is a position in a queue. When its entry has expired, others may be
-// granted the lock past it. It is forgotten only one QueueLease later, so that it keeps
-// its position if it returns before that.
+// A waiter is a position in a queue. When it has expired, later waiters may be granted
+// the lock. The waiter is forgotten only one QueueLease later. If it returns before that,
+// it keeps its position.
 type waiter struct {
 	entry
 	queueLease time.Duration // how long each request keeps the position
@@ -33,7 +33,7 @@ func (w *waiter) expired(now int64) bool { return now >= w.expires }
 // forgetAt returns when the waiter is forgotten.
 func (w *waiter) forgetAt() int64 { return after(w.expires, w.queueLease) }
 
-// due returns when the waiter next needs attention.
+// due returns when prune must handle the waiter next.
 func (w *waiter) due(now int64) int64 {
 	if w.expired(now) {
 		return w.forgetAt()
