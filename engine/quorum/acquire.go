@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// minLeft: at least 1/minLeft of a lease must be left when it is granted. A renewal is
+// minLeft is 3: a third of the lease must be left when the lock is granted. A renewal is
 // due after a third and needs time for a retry. Nodes get a tenth of the lease at most,
-// so it is left unless this process was paused.
+// so less is left only if this process was paused.
 const minLeft = 3
 
 // Acquire implements [engine.Engine]. It asks all nodes in parallel, and returns as
-// soon as a majority has granted the lock, or no longer can. Later grants become part
-// of the hold, or are released.
+// soon as a majority has granted the lock, or can no longer grant it. Later grants become
+// part of the hold, or are released.
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	if err := e.checkLease(ctx, &r); err != nil {
 		return engine.Grant{}, err
@@ -45,7 +45,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 type ballot struct {
 	*Engine
 	request engine.Request
-	began   time.Time // before the first call, from which the lease is counted
+	began   time.Time // before the first call; the lease begins then
 	tally   tally
 
 	tickets []ticket    // one per node
@@ -66,7 +66,7 @@ type answer struct {
 	grant     engine.Grant
 	err       error
 	counts    bool  // the node is not on probation
-	countsErr error // why that is unknown
+	countsErr error // why the value of counts is not known
 }
 
 // ballot starts to ask all nodes.
@@ -78,8 +78,8 @@ func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 		counted: make(chan struct{}), decided: make(chan struct{}), voters: make([]bool, n),
 	}
 	b.tally.init(n, e.need)
-	// The tickets of all nodes are taken at once, so that two calls of this process meet
-	// in the same order everywhere.
+	// The tickets of all nodes are taken at once, so that two calls of this process have
+	// the same order at every node.
 	b.tickets = e.order.all(r.Key, n)
 	bounded, cancel := detached(ctx, e.acquireTimeout(r.Lease))
 	// The last goroutine cancels the shared context; the caller may be gone by then.
@@ -121,13 +121,14 @@ func (b *ballot) ask(ctx context.Context, i int) {
 	}
 }
 
-// recordGrant records what a node has granted, or may have, after the vote was won. If
-// the lock was released meanwhile, that release comes next at the node and ends the
-// grant, unless it did not know of the pending request or gave up waiting for it.
+// recordGrant adds the grant of a node, or a possible grant, to a hold whose vote was won.
+// If the lock was released meanwhile, the release is the node's next call and ends the
+// grant. A release that did not know of the pending request, or gave up waiting for it,
+// does not; then recordGrant abandons the attempt.
 func (b *ballot) recordGrant(ctx context.Context, a answer) {
 	maybePending := a.err != nil
-	// The fence is not known: the node may have granted nothing, or may not have raised
-	// it.
+	// The node may have granted nothing, or may not have raised its fence, so the fence is
+	// not known.
 	if maybePending {
 		a.grant.Fence = 0
 	}
@@ -141,13 +142,13 @@ func (b *ballot) recordGrant(ctx context.Context, a answer) {
 func (e *Engine) abandon(ctx context.Context, i int, r engine.Request) {
 	ctx, cancel := detached(ctx, e.timeout)
 	defer cancel()
-	_, _ = e.nodes[i].Abandon(ctx, r) // on failure it expires
+	_, _ = e.nodes[i].Abandon(ctx, r) // if this fails, the hold expires
 }
 
 // vote asks a node for the lock, and whether its vote counts.
 func (b *ballot) vote(ctx context.Context, i int) answer {
 	a, n := answer{node: i}, b.nodes[i]
-	// The node still works on an earlier call for the key. Sending now could overtake it.
+	// If the node still works on an earlier call for the key, a new call could overtake it.
 	if err := b.tickets[i].wait(ctx); err != nil {
 		a.err = fmt.Errorf("quorum: %s has not answered the previous call: %w", n.name, engine.ErrUnavailable)
 		return a
@@ -187,7 +188,7 @@ func (b *ballot) collect(ctx context.Context) error {
 		case a := <-b.answers:
 			b.tally.add(a)
 			if a.err == nil && b.tally.before == nil {
-				b.tally.before = b.holds.find(b.request) // earlier calls are decided by now
+				b.tally.before = b.holds.find(b.request) // a node has answered, so earlier calls are decided
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)

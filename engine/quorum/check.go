@@ -38,7 +38,7 @@ func (e *Engine) checkLease(ctx context.Context, r *engine.Request) error {
 }
 
 // acquireTimeout is how long the nodes may take to grant a lease. A tenth leaves enough
-// of the lease for win; see minLeft. 1ms is the least for a round trip.
+// of the lease for win; see minLeft. A round trip needs at least 1ms.
 func (e *Engine) acquireTimeout(lease time.Duration) time.Duration {
 	return min(e.timeout, max(lease/10, time.Millisecond))
 }

@@ -20,28 +20,28 @@ import (
 // first at every node. T11: votes are split, and one process still gets the lock soon.
 func TestContention(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
-		bubble(t, fmt.Sprintf("eight who want one lock of %d nodes at once all get it soon", nodes), func(t *testing.T) {
+		bubble(t, fmt.Sprintf("eight processes that compete for one lock of %d nodes all get it soon", nodes), func(t *testing.T) {
 			const many, turns = 8, 25
-			far := make([]engine.Engine, nodes)
-			for i := range far {
-				far[i] = distant{memory.New()}
+			remote := make([]engine.Engine, nodes)
+			for i := range remote {
+				remote[i] = delayed{memory.New()}
 			}
 			var all sync.WaitGroup
-			var asked, inside atomic.Int32
+			var tries, holders atomic.Int32
 			start := time.Now()
 			for i := range many {
-				e := join(t, far, quorum.Durable())
+				e := newQuorum(t, remote, quorum.Durable())
 				all.Go(func() {
 					for turn := range turns {
-						asked.Add(insist(t, e, i, turn, &inside))
+						tries.Add(acquireAndRelease(t, e, i, turn, &holders))
 					}
 				})
 			}
 			all.Wait()
 			took := time.Since(start)
-			t.Logf("%d grants in %v, %.1f asked for each, %v each", many*turns, took, float64(asked.Load())/(many*turns), took/(many*turns))
+			t.Logf("%d grants in %v: %.1f tries and %v for each", many*turns, took, float64(tries.Load())/(many*turns), took/(many*turns))
 			if most := many * turns * 20 * time.Millisecond; took > most {
-				t.Errorf("it took %v, want less than %v", took, most)
+				t.Errorf("%d grants took %v, want at most %v", many*turns, took, most)
 			}
 		})
 	}
@@ -49,48 +49,49 @@ func TestContention(t *testing.T) {
 
 // TestSplitVote checks the refusal after a split vote.
 func TestSplitVote(t *testing.T) {
-	bubble(t, "a split vote asks for a quick retry, and for a later one after a death", func(t *testing.T) {
-		nodes := memories(5)
-		e := join(t, nodes, quorum.Durable())
+	bubble(t, "a split vote is retried soon, or when the leases of dead callers expire", func(t *testing.T) {
+		nodes := memoryNodes(5)
+		e := newQuorum(t, nodes, quorum.Durable())
 		for i, who := range []string{"ann", "ann", "bob", "bob"} {
-			if _, err := nodes[i].Acquire(context.Background(), ask(who)); err != nil {
+			if _, err := nodes[i].Acquire(context.Background(), request(who)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if left := busy(t, e, ask("eve")).Left; left <= 0 || left > 20*time.Millisecond {
-			t.Errorf("it is to come back in %v, want soon", left)
+		if left := busy(t, e, request("eve")).Left; left <= 0 || left > 20*time.Millisecond {
+			t.Errorf("Left = %v after a split vote, want at most 20ms", left)
 		}
 		time.Sleep(2 * time.Second)
-		if left := busy(t, e, ask("eve")).Left; left != lease-2*time.Second {
-			t.Errorf("it is to come back in %v, want when their leases end", left)
+		if left := busy(t, e, request("eve")).Left; left != lease-2*time.Second {
+			t.Errorf("Left = %v after the holders died, want the %v left of their leases", left, lease-2*time.Second)
 		}
 	})
 	bubble(t, "a refusal says when a majority could be free", func(t *testing.T) {
-		nodes := memories(5)
-		e := join(t, nodes, quorum.Durable())
+		nodes := memoryNodes(5)
+		e := newQuorum(t, nodes, quorum.Durable())
 		for i := range 4 {
-			r := ask("ann")
+			r := request("ann")
 			r.Lease = time.Duration(i+1) * 3 * time.Second
 			if _, err := nodes[i].Acquire(context.Background(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
-		b := busy(t, e, ask("eve"))
-		if b.Holder != "ann:1" || b.Left != 3*time.Second && b.Left != 6*time.Second { // if some have not answered yet, or all have
-			t.Errorf("got %+v", b)
+		b := busy(t, e, request("eve"))
+		// Left depends on whether all nodes have answered before the refusal.
+		if b.Holder != "ann:1" || b.Left != 3*time.Second && b.Left != 6*time.Second {
+			t.Errorf("refusal = %+v, want holder ann:1 and 3s or 6s left", b)
 		}
 	})
 }
 
-// TestWaking checks which waiters are notified, and when.
+// TestWaking checks how many nodes must notify a waiter.
 func TestWaking(t *testing.T) {
 	bubble(t, "the release of a minority wakes no waiter", func(t *testing.T) {
-		nodes := memories(5)
-		e, r := join(t, nodes, quorum.Durable()), ask("ann")
-		wake, stop := e.Capabilities().Notifier.Notify(ask("bob"))
+		nodes := memoryNodes(5)
+		e, r := newQuorum(t, nodes, quorum.Durable()), request("ann")
+		wake, stop := e.Capabilities().Notifier.Notify(request("bob"))
 		defer stop()
 		synctest.Wait()
-		<-wake // it has begun to listen
+		<-wake // the subscription has begun
 		for i, n := range nodes {
 			if _, err := n.Acquire(context.Background(), r); err != nil {
 				t.Fatal(err)
@@ -102,37 +103,37 @@ func TestWaking(t *testing.T) {
 			select {
 			case <-wake:
 				if i != 2 {
-					t.Errorf("it was woken by %d nodes", i+1)
+					t.Errorf("the waiter was notified after %d of 5 nodes had notified, want only after 3", i+1)
 				}
 			default:
 				if i == 2 {
-					t.Errorf("it was not woken by %d nodes", i+1)
+					t.Error("the waiter was not notified after 3 of 5 nodes had notified")
 				}
 			}
 		}
 	})
 }
 
-// insist retries like a client until the lock is granted, and returns the number of
-// tries.
-func insist(t *testing.T, e engine.Engine, i, turn int, inside *atomic.Int32) (asked int32) {
+// acquireAndRelease retries like a client until the lock is granted, releases it, and
+// returns the number of tries.
+func acquireAndRelease(t *testing.T, e engine.Engine, i, turn int, holders *atomic.Int32) (tries int32) {
 	r := engine.Request{Key: "k", Holder: fmt.Sprintf("p%d:%d", i, turn), Attempt: fmt.Sprintf("p%d:%d", i, turn), Lease: 30 * time.Second}
 	for {
 		_, err := e.Acquire(context.Background(), r)
-		asked++
+		tries++
 		var busy *engine.BusyError
 		switch {
 		case err == nil:
-			if inside.Add(1) != 1 {
-				t.Error("two are inside")
+			if n := holders.Add(1); n != 1 {
+				t.Errorf("%d holders at once, want 1", n)
 			}
 			time.Sleep(time.Millisecond)
-			inside.Add(-1)
+			holders.Add(-1)
 			released(t, e, r)
-			return asked
+			return tries
 		case !errors.As(err, &busy):
 			t.Errorf("acquire: %v", err)
-			return asked
+			return tries
 		}
 		wait(e, r, min(busy.Left+time.Millisecond, time.Second))
 	}
@@ -143,7 +144,7 @@ func wait(e engine.Engine, r engine.Request, d time.Duration) {
 	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()
 	select {
-	case <-wake: // it has begun to listen
+	case <-wake: // the subscription has begun
 	case <-time.After(d):
 		return
 	}
@@ -153,19 +154,19 @@ func wait(e engine.Engine, r engine.Request, d time.Duration) {
 	}
 }
 
-// distant is an engine at the other end of a network.
-type distant struct{ engine.Engine }
+// delayed is an engine behind a network with random delays.
+type delayed struct{ engine.Engine }
 
-func (d distant) trip() { time.Sleep(200*time.Microsecond + rand.N(300*time.Microsecond)) }
+func (d delayed) networkDelay() { time.Sleep(200*time.Microsecond + rand.N(300*time.Microsecond)) }
 
-func (d distant) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	d.trip()
-	defer d.trip()
+func (d delayed) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	d.networkDelay()
+	defer d.networkDelay()
 	return d.Engine.Acquire(ctx, r)
 }
 
-func (d distant) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	d.trip()
-	defer d.trip()
+func (d delayed) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
+	d.networkDelay()
+	defer d.networkDelay()
 	return d.Engine.Release(ctx, r)
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/interlock-go/interlock/engine/quorum"
 )
 
-// TestMajorityDown asks with many goroutines of one process while too few nodes are up.
+// TestMajorityDown requests a lock from many goroutines of one process while a majority of
+// the nodes is down.
 func TestMajorityDown(t *testing.T) {
 	for how, fail := range map[string]func(*server){"down": (*server).die, "hanging": (*server).hang} {
 		bubble(t, "with two of three nodes "+how+" no caller is told that the lock is held", func(t *testing.T) {
 			all, nodes := servers(3)
-			client := interlock.New(join(t, nodes, quorum.Durable()))
+			client := interlock.New(newQuorum(t, nodes, quorum.Durable()))
 			fail(all[0])
 			fail(all[1])
 			lock := client.Mutex("k", interlock.Wait(500*time.Millisecond))

@@ -16,8 +16,8 @@ import (
 
 const lease = 10 * time.Second
 
-// ask returns a request for the lock of most tests.
-func ask(holder string) engine.Request {
+// request returns a request for the lock of most tests.
+func request(holder string) engine.Request {
 	return engine.Request{Key: "k", Holder: holder + ":1", Attempt: holder + "-1", Lease: lease}
 }
 
@@ -66,7 +66,7 @@ func renewed(t testing.TB, e engine.Engine, r engine.Request, want error) {
 func released(t testing.TB, e engine.Engine, r engine.Request) {
 	t.Helper()
 	if p, err := e.Release(context.Background(), r); err != nil || p.Outcome != engine.Released {
-		t.Fatalf("release for %s: %v, %v", r.Holder, p.Outcome, err)
+		t.Fatalf("release for %s: %v, %v; want %v", r.Holder, p.Outcome, err, engine.Released)
 	}
 }
 
@@ -89,7 +89,7 @@ type server struct {
 	*enginetest.Faulty
 	inner *rebooting
 
-	harmed, rebooted bool // for who harms it
+	faulty, rebooted bool // used by world.injectFaults
 }
 
 func newServer() *server {
@@ -175,4 +175,4 @@ func kill(all []*server, n int) {
 	}
 }
 
-func name(i int) string { return fmt.Sprintf("somebody%d", i) }
+func name(i int) string { return fmt.Sprintf("holder%d", i) }

@@ -29,7 +29,7 @@ type hold struct {
 	fences       []uint64 // by node; zero if not granted
 	attempts     []string
 	maybePending []bool    // by node: a request may still arrive
-	until        time.Time // expired by then, unless renewed
+	until        time.Time // when sweep may remove the hold
 }
 
 // find returns a copy of r's hold, or nil.
@@ -113,7 +113,7 @@ func (h *holds) remove(r engine.Request) (maybePending []bool) {
 	return known.maybePending
 }
 
-// extend keeps a hold for two leases: it has expired by then.
+// extend keeps a hold for two leases. Unless it is renewed, it has expired by then.
 func (k *hold) extend(lease time.Duration) {
 	// min keeps the time within its range for a lease without a limit.
 	if until := time.Now().Add(min(lease, 1<<61)).Add(min(lease, 1<<61)); until.After(k.until) {

@@ -40,10 +40,10 @@ func (p inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, e
 	defer p.end()
 	// An acquisition of this process that began earlier must not arrive after the
 	// release.
-	turns := p.order.all(key, len(p.nodes))
+	tickets := p.order.all(key, len(p.nodes))
 	seen, err := gatherStarted(ctx, p.Engine, fmt.Sprintf("force-release %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
-		defer turns[i].end()
-		if err := turns[i].wait(ctx); err != nil {
+		defer tickets[i].end()
+		if err := tickets[i].wait(ctx); err != nil {
 			return engine.Lock{}, fmt.Errorf("it has not answered the previous call: %w", engine.ErrUnavailable)
 		}
 		return p.nodes[i].caps.Inspector.ForceRelease(ctx, key)
@@ -82,8 +82,8 @@ func (p inspector) holders(key string, holders map[string][]engine.Holder) (all 
 	return all
 }
 
-// holder combines what nodes see of one holder. It holds the lock while a majority
-// says so.
+// holder combines what the nodes see of one holder. Left is the time for which a majority
+// still has the hold.
 func (p inspector) holder(key, name string, at []engine.Holder) engine.Holder {
 	slices.SortFunc(at, func(a, b engine.Holder) int { return cmp.Compare(lasts(b), lasts(a)) })
 	h := engine.Holder{Name: name, Kind: at[0].Kind, Left: at[min(p.need, len(at))-1].Left}

@@ -19,8 +19,8 @@ func TestLaws(t *testing.T) {
 			enginetest.Run(t, enginetest.Harness{
 				Name: fmt.Sprintf("quorum of %d", n), Virtual: true,
 				Open: func(t testing.TB) engine.Engine {
-					nodes := memories(n)
-					return clocked{join(t, nodes, quorum.Durable()), nodes}
+					nodes := memoryNodes(n)
+					return clocked{newQuorum(t, nodes, quorum.Durable()), nodes}
 				},
 			})
 		})
@@ -31,23 +31,23 @@ func TestLaws(t *testing.T) {
 			enginetest.Run(t, enginetest.Harness{
 				Name: "quorum of 5 with two " + name, Virtual: true,
 				Open: func(t testing.TB) engine.Engine {
-					nodes := memories(5)
+					nodes := memoryNodes(5)
 					for _, i := range []int{1, 3} {
 						s := newServer()
 						fail(s)
 						nodes[i] = s
 						t.Cleanup(s.Heal)
 					}
-					return join(t, nodes, quorum.Durable(), quorum.Timeout(10*time.Millisecond))
+					return newQuorum(t, nodes, quorum.Durable(), quorum.Timeout(10*time.Millisecond))
 				},
 			})
 		})
 	}
-	// Nodes that are down, late, new or disagree.
+	// Nodes that are down, slow or restarted, or that disagree.
 	t.Run("nodes", func(t *testing.T) {
 		t.Run("down", TestMinorityDown)
-		t.Run("sitting out", TestSittingOut)
-		t.Run("late", TestTime)
+		t.Run("probation", TestProbation)
+		t.Run("timeouts", TestTimeouts)
 		t.Run("fences", TestFence)
 		t.Run("probe", TestProbe)
 		t.Run("contention", TestContention)
@@ -70,8 +70,8 @@ func (c clocked) Step(d time.Duration) {
 	}
 }
 
-// memories returns embedded engines as nodes.
-func memories(n int) []engine.Engine {
+// memoryNodes returns embedded engines as nodes.
+func memoryNodes(n int) []engine.Engine {
 	all := make([]engine.Engine, n)
 	for i := range all {
 		all[i] = memory.New()
@@ -79,8 +79,8 @@ func memories(n int) []engine.Engine {
 	return all
 }
 
-// join makes a quorum that is closed with the test.
-func join(t testing.TB, nodes []engine.Engine, opts ...quorum.Option) *quorum.Engine {
+// newQuorum makes a quorum that is closed with the test.
+func newQuorum(t testing.TB, nodes []engine.Engine, opts ...quorum.Option) *quorum.Engine {
 	t.Helper()
 	e, err := quorum.New(nodes, opts...)
 	if err != nil {

@@ -17,10 +17,10 @@ type node struct {
 
 	// mu guards the fields below. It is not held during calls to the node.
 	mu          sync.Mutex
-	connections uint64             // when the incarnation was last asked for
-	incarnation engine.Incarnation // the last answer
-	since       time.Time          // when it began, at the latest
-	seen        time.Time          // when it was last confirmed
+	connections uint64             // number of connections when incarnation was read
+	incarnation engine.Incarnation // as last reported
+	since       time.Time          // when the incarnation began, at the latest
+	seen        time.Time          // when the incarnation was last confirmed
 }
 
 func newNode(i int, e engine.Engine) *node {

@@ -84,15 +84,15 @@ type subscription struct {
 func (x *subscription) record(i int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.counts[i] = max(x.counts[i], x.woken-1) + 1 // a node that missed some does not catch up
+	x.counts[i] = max(x.counts[i], x.woken-1) + 1 // a node that missed notifications counts again at once
 	sorted := slices.Sorted(slices.Values(x.counts))
-	// With too few notifying nodes for a majority, all that notify are needed.
+	// If fewer nodes than a majority have notifications, all of them are needed.
 	need := min(x.need, len(sorted)-x.silent)
 	if n := sorted[len(sorted)-need]; n > x.woken {
 		x.woken = n
 		select {
 		case x.wake <- struct{}{}:
-		default: // the last one is still unread: they merge
+		default: // the last notification is unread, so they merge
 		}
 	}
 }

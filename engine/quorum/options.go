@@ -9,10 +9,11 @@ import (
 type Option func(*Engine)
 
 const (
-	// A node without an answer delays its caller for this long, so it is far below a
-	// usual lease.
+	// defaultTimeout is far below a usual lease, because a node without an answer delays
+	// its caller for this long.
 	defaultTimeout = 500 * time.Millisecond
-	// It is also how long a new quorum grants nothing; longer leases cost a longer wait.
+	// defaultLongest is also how long a new quorum grants nothing. Longer leases would cost
+	// a longer wait.
 	defaultLongest = time.Minute
 )
 

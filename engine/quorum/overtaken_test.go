@@ -15,45 +15,45 @@ import (
 func TestOvertaken(t *testing.T) {
 	bubble(t, "a lock released before a slow node granted it is not granted there", func(t *testing.T) {
 		all, nodes := servers(3)
-		e := join(t, nodes)
+		e := newQuorum(t, nodes)
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
-		asked := ask("ann")
-		if _, err := e.Acquire(context.Background(), asked); err != nil {
+		r := request("ann")
+		if _, err := e.Acquire(context.Background(), r); err != nil {
 			t.Fatal(err)
 		}
-		released(t, e, asked)
+		released(t, e, r)
 		time.Sleep(5 * time.Second)
 		if h := holder(t, all[2].inner.now()); h != "" {
 			t.Errorf("%s has the lock at the slow node", h)
 		}
 	})
-	bubble(t, "a lock released while a slow node raised its fence ends there, too", func(t *testing.T) {
+	bubble(t, "a lock released while a slow node raises its fence is released there, too", func(t *testing.T) {
 		all, nodes := servers(3)
-		e := join(t, nodes)
+		e := newQuorum(t, nodes)
 		all[0].inner.Engine.(*memory.Engine).Step(time.Second) // so that the others are raised
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 400 * time.Millisecond, Times: 1})
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpRaise, Do: enginetest.Delay, After: 400 * time.Millisecond, Times: 1})
-		asked := fenced(ask("ann"))
-		if _, err := e.Acquire(context.Background(), asked); err != nil {
+		r := fenced(request("ann"))
+		if _, err := e.Acquire(context.Background(), r); err != nil {
 			t.Fatal(err)
 		}
-		released(t, e, asked)
+		released(t, e, r)
 		time.Sleep(5 * time.Second)
 		if h := holder(t, all[2].inner.now()); h != "" {
 			t.Errorf("%s has the lock at the slow node", h)
 		}
 	})
-	bubble(t, "a hold restored at a slow node ends there with its release", func(t *testing.T) {
+	bubble(t, "a hold released while a slow node restores it is released there, too", func(t *testing.T) {
 		all, nodes := servers(3)
-		e := join(t, nodes)
-		asked := ask("ann")
-		granted(t, e, asked)
+		e := newQuorum(t, nodes)
+		r := request("ann")
+		granted(t, e, r)
 		all[2].reboot()
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
-		renewed(t, e, asked, nil)
+		renewed(t, e, r, nil)
 		synctest.Wait()
 		time.Sleep(100 * time.Millisecond)
-		released(t, e, asked)
+		released(t, e, r)
 		time.Sleep(5 * time.Second)
 		if h := holder(t, all[2].inner.now()); h != "" {
 			t.Errorf("%s has the lock at the slow node", h)
@@ -65,18 +65,18 @@ func TestOvertaken(t *testing.T) {
 func TestWakingAfterOutages(t *testing.T) {
 	bubble(t, "nodes that missed many notifications count again soon", func(t *testing.T) {
 		all := make([]*enginetest.Faulty, 5)
-		nodes := memories(5)
+		nodes := memoryNodes(5)
 		for i := range nodes {
 			all[i] = enginetest.NewFaulty(nodes[i])
 			nodes[i] = all[i]
 		}
-		e := join(t, nodes, quorum.Durable())
-		wake, stop := e.Capabilities().Notifier.Notify(ask("bob"))
+		e := newQuorum(t, nodes, quorum.Durable())
+		wake, stop := e.Capabilities().Notifier.Notify(request("bob"))
 		defer stop()
 		synctest.Wait()
 		<-wake
-		tells := func() bool {
-			r := ask("ann")
+		notified := func() bool {
+			r := request("ann")
 			granted(t, e, r)
 			released(t, e, r)
 			synctest.Wait()
@@ -94,18 +94,18 @@ func TestWakingAfterOutages(t *testing.T) {
 		}
 		mute(all[3:])
 		for range 10 {
-			if !tells() {
-				t.Fatal("three of five are not enough")
+			if !notified() {
+				t.Fatal("three of five nodes notified, and the waiter was not")
 			}
 		}
 		for _, f := range all[3:] {
 			f.Heal()
 		}
 		mute(all[:2])
-		tells() // those who were away may be late with what others have told
+		notified() // the healed nodes may still be behind in the first round
 		for range 3 {
-			if !tells() {
-				t.Fatal("three others of the five are not enough")
+			if !notified() {
+				t.Fatal("two healed nodes and a third one notified, and the waiter was not")
 			}
 		}
 	})

@@ -24,14 +24,14 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 	defer p.end()
 	// A state is the health of a node, and how long its votes do not count.
 	type state struct {
-		health engine.Health
-		out    time.Duration
+		health    engine.Health
+		probation time.Duration
 	}
 	h := engine.Health{Topology: engine.Quorum, Parts: make([]engine.Health, len(p.nodes)), Quorum: p.need}
 	replies := callAll(ctx, p.Engine, func(ctx context.Context, i int) (s state, err error) {
 		s.health, err = p.nodes[i].health(ctx)
 		if err == nil {
-			s.out, err = p.nodes[i].probation(ctx, p.longest)
+			s.probation, err = p.nodes[i].probation(ctx, p.longest)
 		}
 		return s, err
 	})
@@ -44,9 +44,9 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 			switch {
 			case a.err != nil:
 				notices[a.node] = fmt.Sprintf("%s does not answer: %v", p.nodes[a.node].name, a.err)
-			case a.value.out > 0:
+			case a.value.probation > 0:
 				notices[a.node] = fmt.Sprintf("%s was restarted and does not count for another %v",
-					p.nodes[a.node].name, a.value.out.Round(time.Second))
+					p.nodes[a.node].name, a.value.probation.Round(time.Second))
 			default:
 				counting++
 			}

@@ -14,7 +14,7 @@
 // Only a minority of nodes is down or has lost its memory.
 //
 // Fences of requests with Fenced rise strictly while a majority of the nodes that
-// know the last one keeps it, and otherwise by the clock.
+// know the last fence keeps it. Otherwise they follow the nodes' clocks.
 //
 // A restarted node may have lost the locks it granted. It is on probation: it
 // grants locks, but its votes do not count until every lease it may have lost has
@@ -25,7 +25,7 @@
 //
 // A quorum supports neither fair locks nor permits nor read/write locks: there is
 // no common order of several nodes, and no majority for a lock with several
-// holders. Nor does it keep records of guards, which need one home. A plain fence
+// holders. Nor does it keep records of guards: a record has one copy. A plain fence
 // follows the nodes' clocks and may fall by as much as they differ; use Fenced
 // where a store checks fences. A named owner that enters from a second process may
 // get a higher fence there.
@@ -89,7 +89,8 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	if !e.closed {
 		e.closed = true
-		// Subscriptions have no timeout, so ended ends them. Calls end by their timeouts.
+		// Subscriptions have no timeout, so they end when ended is closed. Calls end by
+		// their timeouts.
 		close(e.ended)
 	}
 	e.mu.Unlock()

@@ -25,12 +25,12 @@ func bubble(t *testing.T, sentence string, f func(t *testing.T)) {
 
 func TestNew(t *testing.T) {
 	for n := range 3 {
-		if _, err := quorum.New(memories(n)); err == nil || !strings.Contains(err.Error(), "use three or five") {
-			t.Errorf("%d engines: %v, want an error that says what to do", n, err)
+		if _, err := quorum.New(memoryNodes(n)); err == nil || !strings.Contains(err.Error(), "use three or five") {
+			t.Errorf("New with %d engines: %v, want the advice to use three or five", n, err)
 		}
 	}
 	if _, err := quorum.New([]engine.Engine{memory.New(), nil, memory.New()}); err == nil {
-		t.Error("no engine at all is taken for one")
+		t.Error("New accepts a nil engine")
 	}
 }
 
@@ -38,20 +38,20 @@ func TestMinorityDown(t *testing.T) {
 	bubble(t, "T11 with two of five nodes down everything works without delay", func(t *testing.T) {
 		for _, fail := range []func(*server){(*server).die, (*server).hang} {
 			all, nodes := servers(5)
-			e := join(t, nodes)
+			e := newQuorum(t, nodes)
 			fail(all[0])
 			fail(all[3])
 			start := time.Now()
-			a := fenced(ask("ann"))
+			a := fenced(request("ann"))
 			granted(t, e, a)
-			busy(t, e, ask("bob"))
+			busy(t, e, request("bob"))
 			renewed(t, e, a, nil)
 			released(t, e, a)
-			b := ask("bob")
+			b := request("bob")
 			granted(t, e, b)
 			released(t, e, b)
 			if d := time.Since(start); d > 0 {
-				t.Errorf("it took %v to do without two nodes", d)
+				t.Errorf("two nodes that are down delayed the calls by %v, want no delay", d)
 			}
 			all[0].Heal()
 			all[3].Heal()
@@ -59,15 +59,15 @@ func TestMinorityDown(t *testing.T) {
 	})
 	bubble(t, "T11 a holder keeps its lock when two of five nodes die, and loses it when three do", func(t *testing.T) {
 		all, nodes := servers(5)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		granted(t, e, a)
 		kill(all, 2)
 		renewed(t, e, a, nil)
 		kill(all, 3)
 		renewed(t, e, a, engine.ErrUnknown)
-		err := refused(t, e, ask("bob"), engine.ErrUnavailable)
+		err := refused(t, e, request("bob"), engine.ErrUnavailable)
 		if !strings.Contains(err.Error(), "node 1") {
-			t.Errorf("%v, want one that names the nodes", err)
+			t.Errorf("err = %v, want it to name node 1", err)
 		}
 		if _, err := e.Release(context.Background(), a); !errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("release: %v, want %v", err, engine.ErrUnknown)
@@ -75,188 +75,188 @@ func TestMinorityDown(t *testing.T) {
 	})
 	bubble(t, "split votes leave no partial grants", func(t *testing.T) {
 		all, nodes := servers(5)
-		e := join(t, nodes)
+		e := newQuorum(t, nodes)
 		kill(all, 3)
-		refused(t, e, ask("ann"), engine.ErrUnavailable)
+		refused(t, e, request("ann"), engine.ErrUnavailable)
 		for _, s := range all {
 			s.Heal()
 		}
 		for i, s := range all {
-			if by := holder(t, s.inner); by != "" {
-				t.Errorf("node %d is still held by %s", i+1, by)
+			if h := holder(t, s.inner); h != "" {
+				t.Errorf("node %d is still held by %s", i+1, h)
 			}
 		}
-		granted(t, e, ask("bob"))
+		granted(t, e, request("bob"))
 	})
 	bubble(t, "a grant that comes after a lost vote is released", func(t *testing.T) {
 		all, nodes := servers(5)
-		e := join(t, nodes)
+		e := newQuorum(t, nodes)
 		kill(all, 3)
 		all[3].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 100 * time.Millisecond, Times: 1})
-		refused(t, e, ask("ann"), engine.ErrUnavailable)
+		refused(t, e, request("ann"), engine.ErrUnavailable)
 		time.Sleep(lease / 10)
-		if by := holder(t, all[3].inner); by != "" {
-			t.Errorf("node 4 is held by %s", by)
+		if h := holder(t, all[3].inner); h != "" {
+			t.Errorf("node 4 is held by %s", h)
 		}
 	})
 	bubble(t, "a grant that comes after a won vote belongs to the hold", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 100 * time.Millisecond, Times: 1})
 		granted(t, e, a)
-		released(t, e, a) // overtakes nothing
+		released(t, e, a) // does not overtake the delayed acquisition
 		time.Sleep(time.Second)
-		if by := holder(t, all[2].inner); by != "" {
-			t.Errorf("node 3 is still held by %s", by)
+		if h := holder(t, all[2].inner); h != "" {
+			t.Errorf("node 3 is still held by %s", h)
 		}
 	})
 	bubble(t, "an attempt that may still reach a node is abandoned there", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
 		granted(t, e, a)
-		time.Sleep(time.Second) // the bound is over, and the attempt is on its way
+		time.Sleep(time.Second) // the call has timed out, and its request may still arrive
 		released(t, e, a)
 		time.Sleep(2 * time.Second)
 		all[2].Wait()
-		if by := holder(t, all[2].inner); by != "" {
-			t.Errorf("node 3 is held by %s", by)
+		if h := holder(t, all[2].inner); h != "" {
+			t.Errorf("node 3 is held by %s", h)
 		}
 	})
 	bubble(t, "a node that lost a hold of the majority gets it again", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), fenced(ask("ann"))
+		e, a := newQuorum(t, nodes), fenced(request("ann"))
 		g := granted(t, e, a)
 		time.Sleep(time.Second)
 		all[1].reboot()
 		renewed(t, e, a, nil)
 		synctest.Wait()
-		if by := holder(t, all[1].inner); by != a.Holder {
-			t.Errorf("node 2 is held by %q", by)
+		if h := holder(t, all[1].inner); h != a.Holder {
+			t.Errorf("node 2 is held by %q, want %q", h, a.Holder)
 		}
 		kill(all, 1)
-		renewed(t, e, a, nil) // it remembers the hold, so it counts for that
+		renewed(t, e, a, nil) // node 2 has the hold again, so its renewal counts
 		if got := granted(t, e, repeated(a)); got != g {
-			t.Errorf("got %+v after %+v", got, g)
+			t.Errorf("the repeated attempt got %+v, want %+v as before", got, g)
 		}
 	})
 	bubble(t, "a hold that the majority lost is not restored", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		granted(t, e, a)
 		all[0].reboot()
 		all[1].reboot()
 		renewed(t, e, a, engine.ErrNotHolder)
 		synctest.Wait()
-		if by := holder(t, all[0].inner); by != "" {
-			t.Errorf("node 1 is held by %q", by)
+		if h := holder(t, all[0].inner); h != "" {
+			t.Errorf("node 1 is held by %q, want no holder", h)
 		}
 	})
 }
 
-func TestSittingOut(t *testing.T) {
+func TestProbation(t *testing.T) {
 	bubble(t, "T11 a restarted node gives no second grant", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		all[2].die()
 		granted(t, e, a) // by nodes 1 and 2
 		all[2].Heal()
 		all[1].reboot()
-		other := join(t, nodes) // another process
-		busy(t, other, ask("bob"))
-		busy(t, e, ask("bob"))
+		other := newQuorum(t, nodes) // another process
+		busy(t, other, request("bob"))
+		busy(t, e, request("bob"))
 		renewed(t, e, a, engine.ErrNotHolder)
 		time.Sleep(time.Minute + time.Second)
-		granted(t, other, ask("bob"))
+		granted(t, other, request("bob"))
 	})
 	bubble(t, "without probation a lock would have two holders", func(t *testing.T) {
 		all, nodes := servers(3)
-		e := join(t, nodes, quorum.Durable())
+		e := newQuorum(t, nodes, quorum.Durable())
 		all[2].die()
-		granted(t, e, ask("ann"))
+		granted(t, e, request("ann"))
 		all[2].Heal()
 		all[1].reboot()
-		granted(t, e, ask("bob"))
+		granted(t, e, request("bob"))
 	})
 	bubble(t, "nodes that are all new count after the longest lease", func(t *testing.T) {
-		e := join(t, memories(3), quorum.LongestLease(20*time.Second))
-		err := refused(t, e, ask("ann"), engine.ErrUnavailable)
+		e := newQuorum(t, memoryNodes(3), quorum.LongestLease(20*time.Second))
+		err := refused(t, e, request("ann"), engine.ErrUnavailable)
 		if !strings.Contains(err.Error(), "were restarted") {
-			t.Errorf("%v, want one that says why", err)
+			t.Errorf("err = %v, want it to say that the nodes were restarted", err)
 		}
 		time.Sleep(20 * time.Second)
-		refused(t, e, ask("ann"), engine.ErrUnavailable) // a little more, for the clocks
+		refused(t, e, request("ann"), engine.ErrUnavailable) // probation lasts a little longer, because clocks drift
 		time.Sleep(time.Second)
-		granted(t, e, ask("ann"))
+		granted(t, e, request("ann"))
 	})
 	bubble(t, "a node that does not report its incarnation does not count", func(t *testing.T) {
 		all, nodes := servers(3)
-		e := join(t, nodes)
+		e := newQuorum(t, nodes)
 		for _, s := range all[:2] {
 			s.Inject(enginetest.Fault{Op: enginetest.OpIncarnation, Do: enginetest.Refuse, Times: 1})
 		}
-		refused(t, e, ask("ann"), engine.ErrUnavailable)
-		granted(t, e, ask("ann"))
+		refused(t, e, request("ann"), engine.ErrUnavailable)
+		granted(t, e, request("ann"))
 	})
 	bubble(t, "a node is asked for its incarnation once per connection", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		for range 10 {
 			granted(t, e, a)
 			released(t, e, a)
 		}
 		synctest.Wait()
 		if n := all[0].Calls(enginetest.OpIncarnation); n != 1 {
-			t.Errorf("it was asked %d times, want once", n)
+			t.Errorf("node 1 was asked for its incarnation %d times, want once", n)
 		}
 	})
 	bubble(t, "a lease longer than LongestLease is refused", func(t *testing.T) {
 		_, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		a.Lease = time.Minute + 1
 		if most := e.Capabilities().LongestLease; most != time.Minute {
-			t.Errorf("the longest lease is said to be %v", most)
+			t.Errorf("Capabilities().LongestLease = %v, want %v", most, time.Minute)
 		}
-		for _, err := range []error{second(e.Acquire(context.Background(), a)), e.Renew(context.Background(), []engine.Request{a})[0]} {
+		for _, err := range []error{errorOf(e.Acquire(context.Background(), a)), e.Renew(context.Background(), []engine.Request{a})[0]} {
 			if err == nil || engine.Temporary(err) || !strings.Contains(err.Error(), "LongestLease") {
-				t.Errorf("%v, want one that names the option", err)
+				t.Errorf("err = %v, want a final error that names LongestLease", err)
 			}
 		}
 	})
 }
 
-func TestTime(t *testing.T) {
+func TestTimeouts(t *testing.T) {
 	bubble(t, "a grant with too little of its lease left is released", func(t *testing.T) {
-		nodes := memories(3)
+		nodes := memoryNodes(3)
 		for i := range nodes {
-			nodes[i] = sleepy{nodes[i], lease * 9 / 10}
+			nodes[i] = slow{nodes[i], lease * 9 / 10}
 		}
-		e := join(t, nodes, quorum.Durable())
-		err := refused(t, e, ask("ann"), engine.ErrUnavailable)
+		e := newQuorum(t, nodes, quorum.Durable())
+		err := refused(t, e, request("ann"), engine.ErrUnavailable)
 		if !strings.Contains(err.Error(), "too little of the lease is left") {
-			t.Errorf("%v, want one that says why", err)
+			t.Errorf("err = %v, want it to say that too little of the lease is left", err)
 		}
 		for i := range nodes {
-			if by := holder(t, nodes[i]); by != "" {
-				t.Errorf("node %d is held by %s", i+1, by)
+			if h := holder(t, nodes[i]); h != "" {
+				t.Errorf("node %d is held by %s", i+1, h)
 			}
 		}
 	})
 	bubble(t, "a node has a tenth of the lease to answer", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		a.Lease = time.Second
 		all[0].hang()
 		all[1].hang()
 		start := time.Now()
 		refused(t, e, a, engine.ErrUnknown)
 		if d := time.Since(start); d != 100*time.Millisecond {
-			t.Errorf("it took %v, want a tenth of %v", d, a.Lease)
+			t.Errorf("the refusal took %v, want a tenth of %v", d, a.Lease)
 		}
 	})
 	bubble(t, "a cancelled acquisition returns at once and leaves nothing", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		all[0].hang()
 		all[1].hang()
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -264,20 +264,20 @@ func TestTime(t *testing.T) {
 		start := time.Now()
 		_, err := e.Acquire(ctx, a)
 		if d := time.Since(start); d != 50*time.Millisecond || !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v after %v", err, d)
+			t.Errorf("Acquire returned %v after %v, want ErrUnknown and DeadlineExceeded after 50ms", err, d)
 		}
 		synctest.Wait()
-		if by := holder(t, all[2].inner); by != "" {
-			t.Errorf("node 3 is held by %s", by)
+		if h := holder(t, all[2].inner); h != "" {
+			t.Errorf("node 3 is held by %s", h)
 		}
 	})
 	bubble(t, "a closed quorum refuses calls and runs nothing", func(t *testing.T) {
 		all, nodes := servers(3)
-		e, a := join(t, nodes), ask("ann")
+		e, a := newQuorum(t, nodes), request("ann")
 		all[0].hang()
 		granted(t, e, a)
 		_ = e.Close()
-		refused(t, e, ask("bob"), engine.ErrClosed)
+		refused(t, e, request("bob"), engine.ErrClosed)
 		renewed(t, e, a, engine.ErrClosed)
 	})
 }
@@ -288,16 +288,16 @@ func TestFence(t *testing.T) {
 		for i, s := range all {
 			s.inner.Engine.(*memory.Engine).Step(time.Duration(i) * time.Minute)
 		}
-		e, last := join(t, nodes), uint64(0)
+		e, last := newQuorum(t, nodes), uint64(0)
 		for turn := range 40 {
 			down := []*server{all[turn%5], all[(turn+1+turn%3)%5]}
 			for _, s := range down {
 				s.die()
 			}
-			r := fenced(ask(name(turn)))
+			r := fenced(request(name(turn)))
 			g := granted(t, e, r)
 			if g.Fence <= last {
-				t.Fatalf("turn %d has fence %d after %d", turn, g.Fence, last)
+				t.Fatalf("grant %d has fence %d, want one above %d", turn, g.Fence, last)
 			}
 			last = g.Fence + r.FenceReserve
 			for _, s := range down {
@@ -308,28 +308,28 @@ func TestFence(t *testing.T) {
 	})
 	bubble(t, "nothing is granted without a majority for the fence", func(t *testing.T) {
 		all, nodes := servers(3)
-		e := join(t, nodes)
+		e := newQuorum(t, nodes)
 		for i, s := range all {
 			s.inner.Engine.(*memory.Engine).Step(time.Duration(i) * time.Minute)
 			s.Inject(enginetest.Fault{Op: enginetest.OpRaise, Do: enginetest.Refuse})
 		}
-		all[2].die() // it would have a higher one, which is as good
-		refused(t, e, fenced(ask("ann")), engine.ErrUnavailable)
+		all[2].die() // its clock is ahead, so its fence would need no raise
+		refused(t, e, fenced(request("ann")), engine.ErrUnavailable)
 		for i, s := range all {
-			if by := holder(t, s.inner); by != "" {
-				t.Errorf("node %d is held by %s", i+1, by)
+			if h := holder(t, s.inner); h != "" {
+				t.Errorf("node %d is held by %s", i+1, h)
 			}
 			s.Heal()
 		}
-		granted(t, e, fenced(ask("ann")))
+		granted(t, e, fenced(request("ann")))
 	})
 	bubble(t, "a repeated attempt keeps its fence when other nodes answer", func(t *testing.T) {
 		all, nodes := servers(5)
 		for i, s := range all {
 			s.inner.Engine.(*memory.Engine).Step(time.Duration(i) * time.Minute)
 		}
-		e := join(t, nodes)
-		for _, r := range []engine.Request{ask("ann"), fenced(ask("ann"))} {
+		e := newQuorum(t, nodes)
+		for _, r := range []engine.Request{request("ann"), fenced(request("ann"))} {
 			r.Key = r.Attempt
 			all[3].hang()
 			all[4].hang()
@@ -337,64 +337,64 @@ func TestFence(t *testing.T) {
 			all[3].Heal()
 			all[4].Heal()
 			time.Sleep(time.Second)
-			renewed(t, e, r, nil) // the others learn of it, each with a fence of its own
+			renewed(t, e, r, nil) // nodes 4 and 5 get the hold, each with a fence of its own
 			time.Sleep(time.Second)
 			kill(all, 2)
 			if got := granted(t, e, repeated(r)); got.Fence != first.Fence {
-				t.Errorf("the fence went from %d to %d", first.Fence, got.Fence)
+				t.Errorf("the repeated attempt got fence %d, want %d as before", got.Fence, first.Fence)
 			}
 			all[0].Heal()
 			all[1].Heal()
 		}
 	})
 	bubble(t, "engines without a Fencer grant no fenced locks", func(t *testing.T) {
-		nodes := memories(3)
+		nodes := memoryNodes(3)
 		nodes[1] = plain{nodes[1]}
-		e := join(t, nodes, quorum.Durable())
-		refused(t, e, fenced(ask("ann")), errors.ErrUnsupported)
-		granted(t, e, ask("ann"))
+		e := newQuorum(t, nodes, quorum.Durable())
+		refused(t, e, fenced(request("ann")), errors.ErrUnsupported)
+		granted(t, e, request("ann"))
 	})
 }
 
 func TestProbe(t *testing.T) {
 	bubble(t, "a probe reports nodes that are down or on probation, and how many more may fail", func(t *testing.T) {
 		all, nodes := servers(5)
-		e := join(t, nodes)
+		e := newQuorum(t, nodes)
 		probe := func() string {
 			h, err := e.Capabilities().Prober.Probe(context.Background())
 			if err != nil || h.Topology != engine.Quorum || len(h.Parts) != 5 {
-				t.Fatalf("%+v, %v", h, err)
+				t.Fatalf("Probe = %+v, %v; want a quorum of 5 parts", h, err)
 			}
 			return strings.Join(h.Notices, "; ")
 		}
 		if n := probe(); n != "" {
-			t.Errorf("told %q, want nothing", n)
+			t.Errorf("notices = %q, want none", n)
 		}
 		all[1].die()
-		all[1].reboot() // so that it is asked
+		all[1].reboot() // so that the probe asks it again
 		if n := probe(); !strings.Contains(n, "node 2 does not answer") {
-			t.Errorf("told %q", n)
+			t.Errorf("notices = %q, want one that node 2 does not answer", n)
 		}
 		all[2].reboot()
 		if n := probe(); !strings.Contains(n, "node 3 was restarted and does not count for another 1m1s") || !strings.Contains(n, "one more failure") {
-			t.Errorf("told %q", n)
+			t.Errorf("notices = %q, want that node 3 was restarted, and that one more failure stops all locks", n)
 		}
 		all[3].reboot()
 		if n := probe(); !strings.Contains(n, "no lock is granted") {
-			t.Errorf("told %q", n)
+			t.Errorf("notices = %q, want that no lock is granted", n)
 		}
 	})
 }
 
-func second[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
-// sleepy grants late, as if the process had been paused.
-type sleepy struct {
+// slow sleeps before it grants, as if the process had been paused.
+type slow struct {
 	engine.Engine
 	d time.Duration
 }
 
-func (s sleepy) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+func (s slow) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	time.Sleep(s.d)
 	return s.Engine.Acquire(context.WithoutCancel(ctx), r)
 }

@@ -33,9 +33,9 @@ func TestRandomFaults(t *testing.T) {
 			})
 		})
 	}
-	t.Logf("%d grants beside %d faults", grants, faults)
+	t.Logf("%d grants and %d faults", grants, faults)
 	if grants < 100*int(seeds) || faults < 20*int(seeds) {
-		t.Errorf("%d grants beside %d faults prove nothing", grants, faults)
+		t.Errorf("%d grants and %d faults are too few, want at least %d and %d", grants, faults, 100*seeds, 20*seeds)
 	}
 }
 
@@ -47,18 +47,18 @@ type world struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	holder string
-	until  time.Time // the belief of holder
-	fence  uint64    // the highest so far
+	until  time.Time // until when holder may rely on its lease
+	fence  uint64    // the highest fence so far, with its reserve
 	grants int
 	faults int
 }
 
 const (
-	shortLease  = time.Second
-	longest     = 2 * shortLease
-	processes   = 4
-	impaired    = 2 // at a time: a minority of five
-	recollected = longest + longest/50
+	shortLease      = time.Second
+	longest         = 2 * shortLease
+	processes       = 4
+	maxFaulty       = 2                    // faulty nodes at a time: a minority of five
+	probationPassed = longest + longest/50 // longer than the probation of a restarted node
 )
 
 func (w *world) run(d time.Duration) {
@@ -77,8 +77,8 @@ func (w *world) run(d time.Duration) {
 			w.work(ctx, e, i)
 		})
 	}
-	for range impaired {
-		all.Go(func() { w.harm(ctx) })
+	for range maxFaulty {
+		all.Go(func() { w.injectFaults(ctx) })
 	}
 	all.Wait()
 	for _, s := range w.servers {
@@ -94,8 +94,8 @@ func (w *world) number(n int) int {
 
 func (w *world) millis(n int) time.Duration { return time.Duration(w.number(n)+1) * time.Millisecond }
 
-// harm injects a fault into one node after the other, and heals it.
-func (w *world) harm(ctx context.Context) {
+// injectFaults injects a fault into one node after the other, and heals it.
+func (w *world) injectFaults(ctx context.Context) {
 	for ctx.Err() == nil {
 		s := w.pick()
 		if s == nil {
@@ -105,13 +105,13 @@ func (w *world) harm(ctx context.Context) {
 		w.fault(s)
 		time.Sleep(w.millis(1500))
 		s.Heal()
-		time.Sleep(150 * time.Millisecond) // delayed requests have arrived
+		time.Sleep(150 * time.Millisecond) // until delayed requests have arrived
 		if s.rebooted {
 			s.rebooted = false
-			time.Sleep(recollected)
+			time.Sleep(probationPassed)
 		}
 		w.mu.Lock()
-		s.harmed = false
+		s.faulty = false
 		w.mu.Unlock()
 		time.Sleep(w.millis(300))
 	}
@@ -122,10 +122,10 @@ func (w *world) pick() *server {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.servers[w.random.IntN(len(w.servers))]
-	if s.harmed {
+	if s.faulty {
 		return nil
 	}
-	s.harmed = true
+	s.faulty = true
 	w.faults++
 	return s
 }
@@ -160,7 +160,7 @@ func (w *world) work(ctx context.Context, e engine.Engine, i int) {
 		g, err := e.Acquire(ctx, r)
 		switch busy := (*engine.BusyError)(nil); {
 		case err == nil:
-			w.begins(r, g, sent)
+			w.recordGrant(r, g, sent)
 			w.holds(ctx, e, r)
 		case errors.As(err, &busy):
 			time.Sleep(min(busy.Left, 100*time.Millisecond) + w.millis(5))
@@ -180,41 +180,43 @@ func (w *world) holds(ctx context.Context, e engine.Engine, r engine.Request) {
 		if errors.Is(err, engine.ErrNotHolder) {
 			return
 		}
-		if err == nil && !w.goesOn(r, sent) {
+		if err == nil && !w.recordRenewal(r, sent) {
 			return
 		}
 	}
 	if w.number(10) == 0 {
-		return // it dies, and the lease has to run out
+		return // the process dies, and its lease must expire
 	}
 	time.Sleep(w.millis(20))
-	w.ends(r)
+	w.recordEnd(r)
 	if _, err := e.Release(context.Background(), r); err != nil {
 		_, _ = e.Abandon(context.Background(), r)
 	}
 }
 
-// safeUntil returns until when a lease requested at sent is safe.
+// safeUntil returns until when a holder may rely on a lease that it requested at sent.
 func safeUntil(sent time.Time) time.Time {
 	return sent.Add(shortLease - shortLease/100 - 2*time.Millisecond)
 }
 
-func (w *world) begins(r engine.Request, g engine.Grant, sent time.Time) {
+// recordGrant records a grant, and checks that no other holder has the lock and that the fence
+// has risen.
+func (w *world) recordGrant(r engine.Request, g engine.Grant, sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	if w.holder != "" && now.Before(w.until) && now.Before(safeUntil(sent)) {
-		w.t.Errorf("%s is granted what %s has for another %v", r.Holder, w.holder, w.until.Sub(now))
+		w.t.Errorf("%s was granted the lock, and %s holds it for another %v", r.Holder, w.holder, w.until.Sub(now))
 	}
 	if g.Fence <= w.fence {
-		w.t.Errorf("%s has fence %d after %d", r.Holder, g.Fence, w.fence)
+		w.t.Errorf("%s has fence %d, want one above %d", r.Holder, g.Fence, w.fence)
 	}
 	w.holder, w.until, w.fence = r.Holder, safeUntil(sent), g.Fence+r.FenceReserve
 	w.grants++
 }
 
-// goesOn reports whether the hold was still safe.
-func (w *world) goesOn(r engine.Request, sent time.Time) bool {
+// recordRenewal records a renewal, and reports whether the holder could still rely on its lease.
+func (w *world) recordRenewal(r engine.Request, sent time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.holder != r.Holder || !time.Now().Before(w.until) {
@@ -224,7 +226,8 @@ func (w *world) goesOn(r engine.Request, sent time.Time) bool {
 	return true
 }
 
-func (w *world) ends(r engine.Request) {
+// recordEnd records that the holder no longer relies on its lease.
+func (w *world) recordEnd(r engine.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.holder == r.Holder {

@@ -35,11 +35,11 @@ func (e *Engine) releaseAll(ctx context.Context, r engine.Request, end func(cont
 	defer e.end()
 	// The tickets come first: a heal or an acquisition that begins later queues behind
 	// this release at every node.
-	turns := e.order.all(r.Key, len(e.nodes))
+	tickets := e.order.all(r.Key, len(e.nodes))
 	maybePending := e.holds.remove(r)
-	f := callAll(ctx, e, func(ctx context.Context, i int) (engine.ReleaseResult, error) {
-		defer turns[i].end()
-		if err := turns[i].wait(ctx); err != nil {
+	replies := callAll(ctx, e, func(ctx context.Context, i int) (engine.ReleaseResult, error) {
+		defer tickets[i].end()
+		if err := tickets[i].wait(ctx); err != nil {
 			return engine.ReleaseResult{}, fmt.Errorf("quorum: %s has not answered the previous call: %w", e.nodes[i].name, engine.ErrUnavailable)
 		}
 		return end(ctx, e.nodes[i], maybePending != nil && maybePending[i])
@@ -47,7 +47,7 @@ func (e *Engine) releaseAll(ctx context.Context, r engine.Request, end func(cont
 	p := releaseVotes{need: e.need, nodes: len(e.nodes)}
 	for !p.done() {
 		select {
-		case a := <-f:
+		case a := <-replies:
 			p.add(a)
 		case <-ctx.Done():
 			return engine.ReleaseResult{}, fmt.Errorf("quorum: %q: gave up before a majority answered: %w: %w", r.Key, engine.ErrUnknown, context.Cause(ctx))
@@ -59,7 +59,7 @@ func (e *Engine) releaseAll(ctx context.Context, r engine.Request, end func(cont
 // releaseVotes counts the answers of the nodes to a release.
 type releaseVotes struct {
 	need, nodes     int
-	replies         int // with and without error
+	replies         int // results and errors
 	outcomes        [engine.NotYours + 1]int
 	left, listeners int // the highest counts of any node
 	errs            []error

@@ -10,8 +10,8 @@ import (
 )
 
 // Renew implements [engine.Engine]. A lease is renewed if a majority renews it. A node
-// that renews a hold still has it, so it counts even on probation. A node that has lost
-// a hold which a majority has gets it again.
+// that renews a hold still has it, so it counts even on probation. If a majority has the
+// hold, a node that has lost it gets it again.
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	errs, sent, at := make([]error, len(rs)), make([]engine.Request, 0, len(rs)), make([]int, 0, len(rs))
 	for i := range rs {
@@ -41,12 +41,12 @@ func (e *Engine) renew(ctx context.Context, rs []engine.Request) []error {
 	for i, n := range e.nodes {
 		e.running.Go(func() { // ends with the timeouts of its calls
 			bounded, cancel := detached(ctx, e.timeout)
-			said := n.Renew(bounded, rs)
+			results := n.Renew(bounded, rs)
 			cancel()
-			replies <- reply[[]error]{node: i, value: said}
+			replies <- reply[[]error]{node: i, value: results}
 			// v.missing reads the verdicts, which are complete when decided is closed.
 			<-decided
-			e.heal(ctx, i, v.missing(said))
+			e.heal(ctx, i, v.missing(results))
 		})
 	}
 	defer close(decided)
@@ -123,7 +123,7 @@ type renewals struct {
 type votes struct {
 	yes, no, other int // renewed, not the holder, and any other error
 	revoked        bool
-	unknown        bool // a call without an answer may have renewed it
+	unknown        bool // a call without an answer may have renewed the lease
 	errs           []error
 	decided        bool
 }
@@ -133,12 +133,12 @@ func newRenewals(e *Engine, rs []engine.Request) *renewals {
 }
 
 // add counts the answers of one node.
-func (v *renewals) add(said []error) {
+func (v *renewals) add(results []error) {
 	for i := range v.votes {
 		// A node that returns too few results has not answered the rest.
 		err := engine.ErrUnavailable
-		if i < len(said) {
-			err = said[i]
+		if i < len(results) {
+			err = results[i]
 		}
 		b := &v.votes[i]
 		b.add(err)
@@ -196,8 +196,8 @@ func (v *renewals) failure(i int, cause error) error {
 
 // missing returns the holds that a node lacks and a majority has. Holds that an operator
 // revoked are not restored.
-func (v *renewals) missing(said []error) (rs []engine.Request) {
-	for i, err := range said {
+func (v *renewals) missing(results []error) (rs []engine.Request) {
+	for i, err := range results {
 		if i < len(v.rs) && errors.Is(err, engine.ErrNotHolder) && !errors.Is(err, engine.ErrRevoked) && v.verdict[i] == nil && v.votes[i].yes >= v.engine.need {
 			rs = append(rs, v.rs[i])
 		}

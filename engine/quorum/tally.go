@@ -82,8 +82,8 @@ func (t *tally) done() bool {
 		return t.before == nil
 	}
 	// A node on probation counts only if it repeats its earlier grant.
-	worth := t.number(func(a *answer) bool { return a.err == nil && (a.counts || t.matches(a)) })
-	return worth+t.waiting() < t.need
+	useful := t.number(func(a *answer) bool { return a.err == nil && (a.counts || t.matches(a)) })
+	return useful+t.waiting() < t.need
 }
 
 // same reports whether a majority has repeated its earlier grant, so that no other
@@ -143,7 +143,7 @@ func (t *tally) failure(r engine.Request, timeout time.Duration, releaseFailed b
 	return fmt.Errorf("quorum: %q: %s: %w", r.Key, t.reason(), kindError{kind, t.nodeErrors()})
 }
 
-// held reports whether only other holders kept the lock from being granted.
+// held reports whether the lock was refused only because of other holders.
 func (t *tally) held() bool {
 	busy := len(t.busy())
 	return busy > 0 && busy+t.counting() >= t.need
@@ -197,16 +197,16 @@ func (t *tally) busy() (all []*engine.BusyError) {
 	return all
 }
 
-// refusal names the holder with the most nodes, and when a majority may be free: when
-// as many leases have expired as votes are missing, since pending nodes may be free.
+// refusal names the holder with the most nodes. Left is the time until as many leases have
+// expired as votes are missing: then a majority may be free. Pending nodes count as free.
 //
-// If no holder has a majority, several callers asked at once, and all release their
+// If no holder has a majority, several callers tried at once, and all release their
 // partial grants. Then a retry is due soon, after a random pause, so that they do not
 // collide again.
 func (t *tally) refusal(busy []*engine.BusyError, lease, timeout time.Duration) *engine.BusyError {
 	holder, nodes := largestHolder(busy)
-	// Callers that collide have leases that were just granted. An old lease may be what a
-	// dead process left, and a quick retry would not help.
+	// Callers that collide have leases that were just granted. An old lease may belong to a
+	// dead process, and a quick retry would not help.
 	young := lease-busy[len(busy)-1].Left < 2*timeout
 	left := busy[min(max(t.need-t.counting()-t.waiting(), 1), len(busy))-1].Left
 	if nodes < t.need && young {
@@ -260,15 +260,15 @@ func (t *tally) nodeErrors() error {
 	return errors.Join(all...)
 }
 
-// A kindError is an error with the errors of the nodes. errors.Is matches only the
-// first: the errors of single nodes are not the result.
-type kindError struct{ what, why error }
+// A kindError is an error with the errors of the nodes. errors.Is matches only kind: the
+// errors of single nodes are not the result.
+type kindError struct{ kind, nodes error }
 
 func (j kindError) Error() string {
-	if j.why == nil {
-		return j.what.Error()
+	if j.nodes == nil {
+		return j.kind.Error()
 	}
-	return fmt.Sprintf("%v (%v)", j.what, j.why)
+	return fmt.Sprintf("%v (%v)", j.kind, j.nodes)
 }
 
-func (j kindError) Unwrap() error { return j.what }
+func (j kindError) Unwrap() error { return j.kind }

@@ -89,7 +89,7 @@ func (e *Engine) merge(nextSwitch func() <-chan struct{}, listen func(*sideState
 			}
 			select {
 			case to <- struct{}{}:
-			default: // the last one is still unread: they merge
+			default: // the last notification is unread, so they merge
 			}
 		}
 	}()
