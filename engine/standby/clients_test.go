@@ -20,55 +20,55 @@ import (
 // clientLaws check a switch through clients (T13).
 func clientLaws(t *testing.T) {
 	inWorld(t, "a switch notifies holders at once with the reason", func(w *world) {
-		a := w.starts()
+		a := w.start()
 		c := interlock.New(a.Engine, interlock.Watchdog(longest))
 		defer c.Close(context.Background())
 		for _, side := range []standby.Side{standby.Standby, standby.Primary} {
 			held, hold, err := c.Mutex("k").Lock(w.Context())
 			if err != nil || hold.Local() {
-				w.Fatal(err)
+				w.Fatalf("lock: local %v, error %v; want a lock of the active side", hold.Local(), err)
 			}
-			time.Sleep(view) // it begins to listen
-			w.switches(side)
+			time.Sleep(view) // the client subscribes to revocations
+			w.switchTo(side)
 			start := time.Now()
 			<-held.Done()
 			cause := context.Cause(held)
 			if d := time.Since(start); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, interlock.ErrSwitched) || d > view {
-				w.Errorf("after %v: %v", d, cause)
+				w.Errorf("the hold ended after %v with %v, want ErrSwitched within %v", d, cause, view)
 			}
 			if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
-				w.Errorf("unlock: %v", err)
+				w.Errorf("unlock: %v, want %v", err, interlock.ErrLost)
 			}
 			time.Sleep(freeze + view)
 		}
 	})
 	inWorld(t, "a watcher of revocations is notified of every switch", func(w *world) {
-		a := w.starts()
-		wake, stop := a.Capabilities().Inspector.Watch("somebody")
+		a := w.start()
+		wake, stop := a.Capabilities().Inspector.Watch("client")
 		defer stop()
 		for range 2 {
 			time.Sleep(view)
 			for len(wake) > 0 {
 				<-wake
 			}
-			w.switches(standby.Primary + standby.Standby - w.operator.State().Side)
+			w.switchTo(standby.Primary + standby.Standby - w.operator.State().Side)
 			select {
 			case <-wake:
 			case <-time.After(view):
-				w.Error("no holder was notified")
+				w.Error("the watcher was not notified of the switch")
 			}
 		}
 	})
 	inWorld(t, "a refusal during the freeze says when it ends", func(w *world) {
-		a := w.starts()
+		a := w.start()
 		c := interlock.New(a.Engine, interlock.Watchdog(longest))
 		defer c.Close(context.Background())
-		w.switches(standby.Standby)
+		w.switchTo(standby.Standby)
 		time.Sleep(view)
 		_, _, err := c.Mutex("k").TryLock(w.Context())
 		var switching *standby.SwitchingError
 		if !errors.Is(err, interlock.ErrUnavailable) || !errors.As(err, &switching) || switching.To != standby.Standby {
-			w.Errorf("got %v", err)
+			w.Errorf("TryLock during the freeze: %v, want a SwitchingError to the standby", err)
 		}
 		time.Sleep(freeze)
 		if err := c.Mutex("k").Do(w.Context(), func(context.Context) error { return nil }); err != nil {
@@ -76,12 +76,12 @@ func clientLaws(t *testing.T) {
 		}
 	})
 	inWorld(t, "a waiter is notified on either side", func(w *world) {
-		a := w.starts()
+		a := w.start()
 		n := a.Capabilities().Notifier
-		wake, stop := n.Notify(w.ask("k"))
+		wake, stop := n.Notify(w.request("k"))
 		defer stop()
 		for _, e := range []engine.Engine{w.primary, w.secondary} {
-			r := w.ask("k")
+			r := w.request("k")
 			if _, err := e.Acquire(w.Context(), r); err != nil {
 				w.Fatal(err)
 			}
@@ -95,12 +95,12 @@ func clientLaws(t *testing.T) {
 			select {
 			case <-wake:
 			case <-time.After(time.Second):
-				w.Error("no waiter was notified")
+				w.Error("the waiter was not notified of the release")
 			}
 		}
 	})
 	inWorld(t, "a hold and a claim of a degraded engine are marked local", func(w *world) {
-		a := w.starts()
+		a := w.start()
 		var traced, checked bool
 		c := interlock.New(a.Engine, interlock.Watchdog(longest),
 			interlock.WithTrace(&interlock.Trace{Acquired: func(e interlock.Acquired) { traced = e.Local }}))
@@ -111,32 +111,32 @@ func clientLaws(t *testing.T) {
 			w.Fatal(err)
 		}
 		defer g.Close(context.Background())
-		w.switches(standby.Local)
+		w.switchTo(standby.Local)
 		time.Sleep(freeze + 2*view)
 		_, hold, err := c.Mutex("k").Lock(w.Context())
 		if err != nil || !hold.Local() || !traced {
-			w.Errorf("local %v, traced %v, error %v", hold.Local(), traced, err)
+			w.Errorf("hold.Local() = %v, Acquired.Local = %v, error %v; want both true", hold.Local(), traced, err)
 		}
 		_, claim, err := g.Begin(w.Context(), guard.Of("ann", "42"))
 		if err != nil || !claim.Local() || !checked {
-			w.Errorf("traced %v, error %v", checked, err)
+			w.Errorf("claim.Local() = %v, Checked.Local = %v, error %v; want both true", claim.Local(), checked, err)
 		}
 		_ = claim.Complete("done")
 		_ = hold.Unlock()
 	})
 	for seed := range uint64(4) {
 		inWorld(t, fmt.Sprint("under load a lock never has two holders across switches and cuts; seed ", seed), func(w *world) {
-			storm(w, rand.New(rand.NewPCG(seed, 13)))
+			lockStorm(w, rand.New(rand.NewPCG(seed, 13)))
 		})
 		inWorld(t, fmt.Sprint("under load no order begins twice across switches; seed ", seed), func(w *world) {
-			shop(w, rand.New(rand.NewPCG(seed, 31)))
+			orderStorm(w, rand.New(rand.NewPCG(seed, 31)))
 		})
 	}
 }
 
-// storm lets three processes compete for two locks while an operator switches back
+// lockStorm lets three processes compete for two locks while an operator switches back
 // and forth, and processes are cut off from one of the engines in turn.
-func storm(w *world, random *rand.Rand) {
+func lockStorm(w *world, random *rand.Rand) {
 	const switches = 14
 	var (
 		log       history.Log
@@ -146,7 +146,7 @@ func storm(w *world, random *rand.Rand) {
 		grants    = map[bool]int{}
 	)
 	for i := range 3 {
-		p := w.starts()
+		p := w.start()
 		processes = append(processes, p)
 		c := interlock.New(p.Engine, interlock.Watchdog(longest))
 		w.Cleanup(func() { _ = c.Close(context.Background()) })
@@ -165,10 +165,10 @@ func storm(w *world, random *rand.Rand) {
 		pause(random, freeze/2, 3*freeze)
 		grants[to == standby.Standby] += len(log.Events()) - was
 		victim := processes[random.IntN(len(processes))]
-		f := []*enginetest.Faulty{victim.toFirst, victim.toSecond}[random.IntN(2)]
+		f := []*enginetest.Faulty{victim.toPrimary, victim.toStandby}[random.IntN(2)]
 		cut(f)
 		pause(random, 0, view)
-		w.switches(to)
+		w.switchTo(to)
 		pause(random, 0, 2*freeze)
 		f.Heal()
 	}
@@ -180,7 +180,7 @@ func storm(w *world, random *rand.Rand) {
 		w.Error(err)
 	}
 	if report.Grants < 200 || grants[true] == 0 || grants[false] == 0 {
-		w.Errorf("%d grants, and on the sides %v: that proves nothing", report.Grants, grants)
+		w.Errorf("%d grants, %d on the primary and %d on the standby; want at least 200, and some on each side", report.Grants, grants[false], grants[true])
 	}
 	fmt.Printf("standby: %d switches, %v\n", switches, report)
 }
@@ -190,15 +190,15 @@ func pause(random *rand.Rand, least, most time.Duration) {
 	time.Sleep(least + time.Duration(random.Int64N(int64(most-least))))
 }
 
-// contend acquires locks and holds them for a while.
-func contend(ctx context.Context, c *interlock.Client, log *history.Log, process, who string, random *rand.Rand) {
+// contend acquires locks until ctx is done, and holds each for a while.
+func contend(ctx context.Context, c *interlock.Client, log *history.Log, process, actor string, random *rand.Rand) {
 	for ctx.Err() == nil {
 		key := fmt.Sprint("k", random.IntN(2))
 		var opts []interlock.Option
 		if random.IntN(2) == 0 {
 			opts = append(opts, interlock.Lease(longest))
 		}
-		e := history.Event{Kind: history.Ask, Key: key, Actor: who, Process: process}
+		e := history.Event{Kind: history.Ask, Key: key, Actor: actor, Process: process}
 		log.Add(e)
 		held, hold, err := c.Mutex(key, opts...).Lock(ctx)
 		if err != nil {

@@ -11,8 +11,8 @@
 // until every earlier lease has expired. This freeze lasts for [LongestLease] plus
 // [View] and a margin.
 //
-// So no lock has a holder on each side, as long as the old side can be told of the
-// switch. If it cannot, Switch refuses, unless it is called with [Force].
+// So no lock has a holder on each side, provided that the record on the old side can be
+// written. If it cannot, Switch fails, unless it is called with [Force].
 //
 // The last resort is [Local]: every process uses an embedded engine of its own.
 //
@@ -34,5 +34,5 @@
 // An engine that loses its data may lose the record; then the other side's record
 // counts. A process that has never read the other side is granted nothing by a side
 // without a record, so the very first process needs both. If a failover restores an
-// old record, a process that reaches only that side believes it.
+// old record, a process that reaches only that side follows the old record.
 package standby

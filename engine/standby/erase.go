@@ -8,8 +8,8 @@ import (
 )
 
 // Erase implements [engine.Eraser]. It erases earlier records on the other sides first,
-// and the active side last. If one of the others cannot be reached, the record on the
-// active side stays.
+// and the record on the active side last. If another side cannot be reached, the record
+// on the active side stays.
 func (l ledger) Erase(ctx context.Context, key string) (was engine.Record, err error) {
 	v := l.view.Load()
 	for _, s := range v.ledger {

@@ -36,10 +36,10 @@ type PartialSwitchError struct {
 func (e *PartialSwitchError) Error() string {
 	if e.Done {
 		return fmt.Sprintf("standby: switched to %v, but the record on the %v could not be written: "+
-			"the first process that reaches it writes it, and nothing is granted there before: %v", e.To, e.Side, e.Err)
+			"the first process that reaches that side writes it, and nothing is granted there before: %v", e.To, e.Side, e.Err)
 	}
 	return fmt.Sprintf("standby: nothing was switched: the record on the %v cannot be written, and a process that reaches it would still be granted locks there: "+
-		"make sure that none does, and use Force: %v", e.Side, e.Err)
+		"make sure that no process reaches it, and use Force: %v", e.Side, e.Err)
 }
 
 // Unwrap returns why the record could not be written.

@@ -30,10 +30,10 @@ func Example() {
 		return
 	}
 	report, err := e.Switch(ctx, standby.Standby)
-	fmt.Println("told:", len(report.Written), "sides, error:", err)
+	fmt.Println("written on", len(report.Written), "sides, error:", err)
 	fmt.Println("nothing is granted for a while:", report.Freeze > interlock.DefaultLease)
 	// Output:
 	// one at a time, on the primary
-	// told: 2 sides, error: <nil>
+	// written on 2 sides, error: <nil>
 	// nothing is granted for a while: true
 }

@@ -44,25 +44,26 @@ func (c clocked) Step(d time.Duration) {
 	}
 }
 
-// onSide is an engine of a process that starts long after a switch, without a freeze.
+// onSide returns the engine of a process that starts long after a switch, when no freeze
+// is left.
 func onSide(t testing.TB, side standby.Side) engine.Engine {
 	t.Helper()
 	p, s := memory.New(), memory.New()
-	operator := join(t, p, s, standby.Operator())
+	operator := newEngine(t, p, s, standby.Operator())
 	if _, err := operator.Switch(context.Background(), side); err != nil {
 		t.Fatal(err)
 	}
 	_ = operator.Close()
 	p.Step(2 * time.Hour)
 	s.Step(2 * time.Hour)
-	e := join(t, p, s, standby.LongestLease(time.Hour))
+	e := newEngine(t, p, s, standby.LongestLease(time.Hour))
 	if side == standby.Local {
-		return e // whose clock cannot be stepped
+		return e // the clock of its local engine cannot be stepped
 	}
 	return clocked{e, []*memory.Engine{p, s}}
 }
 
-func join(t testing.TB, p, s engine.Engine, opts ...standby.Option) *standby.Engine {
+func newEngine(t testing.TB, p, s engine.Engine, opts ...standby.Option) *standby.Engine {
 	t.Helper()
 	e, err := standby.New(context.Background(), p, s, opts...)
 	if err != nil {

@@ -33,7 +33,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		return rec, nil
 	}
 	for _, s := range v.ledger {
-		was, err := l.ask(ctx, s, c.Key)
+		was, err := l.lookupOn(ctx, s, c.Key)
 		switch {
 		case err != nil:
 			l.stats.unverified.Add(1)
@@ -48,8 +48,8 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 
 var errDown = errors.New("the side could not be reached at the last read")
 
-// ask looks up a record on an inactive side, with a short timeout.
-func (l ledger) ask(ctx context.Context, s *sideState, key string) (engine.Record, error) {
+// lookupOn looks up a record on an inactive side, with a short timeout.
+func (l ledger) lookupOn(ctx context.Context, s *sideState, key string) (engine.Record, error) {
 	l.mu.Lock()
 	down := s.err != nil
 	l.mu.Unlock()
@@ -89,18 +89,18 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 		func(cs []engine.Claim) []error { return v.caps.Ledger.Renew(ctx, cs) })
 }
 
-// Settle implements [engine.Ledger]. Like Release it tries the sides that may have the
-// claim; like Abandon it abandons a claim on all of them.
+// Settle implements [engine.Ledger]. Like Release, it tries the sides that may have the
+// claim. Like Abandon, it abandons a claim on all of them.
 func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome, error) {
 	settle := func(s *sideState) (engine.ReleaseResult, error) {
 		o, err := s.caps.Ledger.Settle(ctx, x)
 		return engine.ReleaseResult{Outcome: o}, err
 	}
-	ask := untilReleased
+	callSides := untilReleased
 	if x.Abandon {
-		ask = everywhere
+		callSides = everywhere
 	}
-	p, err := ask(l.view.Load().order(time.Now()), settle)
+	p, err := callSides(l.view.Load().order(time.Now()), settle)
 	return p.Outcome, err
 }
 
@@ -113,7 +113,7 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 		return rec, err
 	}
 	for _, s := range v.ledger {
-		was, err := l.ask(ctx, s, key)
+		was, err := l.lookupOn(ctx, s, key)
 		if err == nil && was.State != engine.Absent && (rec.State == engine.Absent || was.State != engine.Unknown) {
 			return was, nil
 		}

@@ -12,98 +12,98 @@ import (
 // recordLaws check records across a switch (T13).
 func recordLaws(t *testing.T) {
 	inWorld(t, "work done before a switch is not done again", func(w *world) {
-		a, b := w.starts(), w.starts()
+		a, b := w.start(), w.start()
 		c := w.claim("order")
-		a.found(c, engine.Running, "")
-		a.settles(c)
-		w.switches(standby.Standby)
+		a.wantClaim(c, engine.Running, "")
+		a.settle(c)
+		w.switchTo(standby.Standby)
 		time.Sleep(freeze + 2*view)
-		r := b.found(w.claim("order"), engine.Done, "paid")
+		r := b.wantClaim(w.claim("order"), engine.Done, "paid")
 		if r.Granted {
-			w.Error("it was granted all the same")
+			w.Error("a claim of work that is done was granted")
 		}
-		cut(b.toFirst) // the side that counts knows it by now
+		cut(b.toPrimary) // the standby has the record by now
 		time.Sleep(view)
-		b.found(w.claim("order"), engine.Done, "paid")
+		b.wantClaim(w.claim("order"), engine.Done, "paid")
 		if n := b.Stats().Unverified; n != 0 {
-			w.Errorf("%d claims were granted without a word from the other side", n)
+			w.Errorf("Stats().Unverified = %d, want 0", n)
 		}
-		b.found(w.claim("another"), engine.Running, "")
+		b.wantClaim(w.claim("another"), engine.Running, "")
 		if n := b.Stats().Unverified; n != 1 {
-			w.Errorf("%d claims were granted without a word from the other side, want 1", n)
+			w.Errorf("Stats().Unverified = %d after a claim that only the standby could answer, want 1", n)
 		}
 	})
 	inWorld(t, "an unknown outcome stays unknown across a switch, unless it is taken over", func(w *world) {
-		a := w.starts()
-		a.found(w.claim("order"), engine.Running, "")
-		w.switches(standby.Standby)
+		a := w.start()
+		a.wantClaim(w.claim("order"), engine.Running, "")
+		w.switchTo(standby.Standby)
 		time.Sleep(freeze + 2*view)
-		a.found(w.claim("order"), engine.Unknown, "")
+		a.wantClaim(w.claim("order"), engine.Unknown, "")
 		c := w.claim("order")
 		c.TakeOver = true
-		if r := a.found(c, engine.Running, ""); !r.Granted || !r.TookOver {
-			w.Errorf("got %+v", r)
+		if r := a.wantClaim(c, engine.Running, ""); !r.Granted || !r.TookOver {
+			w.Errorf("claim = %+v, want a grant that took over", r)
 		}
-		a.settles(c)
-		w.switches(standby.Primary)
+		a.settle(c)
+		w.switchTo(standby.Primary)
 		time.Sleep(freeze + 2*view)
-		a.found(w.claim("order"), engine.Done, "paid")
+		a.wantClaim(w.claim("order"), engine.Done, "paid")
 	})
 	inWorld(t, "a settlement after a switch reaches the side of the claim", func(w *world) {
-		a := w.starts()
+		a := w.start()
 		c, d := w.claim("order"), w.claim("undone")
-		a.found(c, engine.Running, "")
-		a.found(d, engine.Running, "")
-		w.switches(standby.Standby)
+		a.wantClaim(c, engine.Running, "")
+		a.wantClaim(d, engine.Running, "")
+		w.switchTo(standby.Standby)
 		time.Sleep(view)
-		a.settles(c)
+		a.settle(c)
 		if o, err := a.Capabilities().Ledger.Settle(w.Context(), engine.Settlement{Key: d.Key, Attempt: d.Attempt, Abandon: true, Lease: longest}); err != nil || o != engine.Released {
-			w.Errorf("abandon: %v, %v", o, err)
+			w.Errorf("abandon: %v, %v; want %v", o, err, engine.Released)
 		}
 		time.Sleep(freeze + 2*view)
-		a.found(w.claim("order"), engine.Done, "paid")
-		if r := a.found(w.claim("undone"), engine.Running, ""); !r.Granted {
-			w.Errorf("got %+v", r)
+		a.wantClaim(w.claim("order"), engine.Done, "paid")
+		if r := a.wantClaim(w.claim("undone"), engine.Running, ""); !r.Granted {
+			w.Errorf("claim of abandoned work = %+v, want a grant", r)
 		}
 	})
 	inWorld(t, "another fingerprint is a mismatch across a switch", func(w *world) {
-		a := w.starts()
+		a := w.start()
 		c := w.claim("order")
 		c.Fingerprint = "one"
-		a.found(c, engine.Running, "")
-		a.settles(c)
-		w.switches(standby.Standby)
+		a.wantClaim(c, engine.Running, "")
+		a.settle(c)
+		w.switchTo(standby.Standby)
 		time.Sleep(freeze + 2*view)
 		d := w.claim("order")
 		d.Fingerprint = "another"
 		if r, err := a.Capabilities().Ledger.Claim(w.Context(), d); !errors.Is(err, engine.ErrMismatch) {
-			w.Errorf("got %+v, %v", r, err)
+			w.Errorf("claim with another fingerprint: %+v, %v; want %v", r, err, engine.ErrMismatch)
 		}
-		e := w.claim("order") // it does not know, and takes nothing away
-		a.found(e, engine.Done, "paid")
-		a.found(retried(c, "again"), engine.Done, "paid")
+		e := w.claim("order") // a claim without a fingerprint keeps the record's
+		a.wantClaim(e, engine.Done, "paid")
+		a.wantClaim(retried(c, "again"), engine.Done, "paid")
 		if r, err := a.Capabilities().Ledger.Claim(w.Context(), retried(d, "more")); !errors.Is(err, engine.ErrMismatch) {
-			w.Errorf("got %+v, %v", r, err)
+			w.Errorf("second claim with another fingerprint: %+v, %v; want %v", r, err, engine.ErrMismatch)
 		}
 	})
 	inWorld(t, "records from before a switch are found and listed", func(w *world) {
-		a := w.starts()
+		a := w.start()
 		c := w.claim("order:1")
-		a.found(c, engine.Running, "")
-		a.settles(c)
-		w.switches(standby.Standby)
+		a.wantClaim(c, engine.Running, "")
+		a.settle(c)
+		w.switchTo(standby.Standby)
 		time.Sleep(freeze + 2*view)
 		d := w.claim("order:2")
-		a.found(d, engine.Running, "")
+		a.wantClaim(d, engine.Running, "")
 		l := a.Capabilities().Ledger
 		if r, err := l.Lookup(w.Context(), "order:1"); err != nil || r.State != engine.Done || string(r.Result) != "paid" {
-			w.Errorf("got %+v, %v", r, err)
+			w.Errorf("lookup: %+v, %v; want the outcome from before the switch", r, err)
 		}
 		var keys []string
 		for cursor, pages := "", 0; ; pages++ {
 			records, next, err := l.List(w.Context(), "order:*", cursor)
 			if err != nil || pages > 10 {
-				w.Fatal(err)
+				w.Fatalf("page %d of the list: %v", pages, err)
 			}
 			for _, r := range records {
 				keys = append(keys, r.Key)
@@ -113,12 +113,12 @@ func recordLaws(t *testing.T) {
 			}
 		}
 		if len(keys) != 2 || keys[0] != "order:2" || keys[1] != "order:1" {
-			w.Errorf("listed are %q", keys)
+			w.Errorf("the list has keys %q, want order:2 and order:1", keys)
 		}
 	})
 }
 
-// retried returns c marked as a retry.
+// retried returns c with another attempt.
 func retried(c engine.Claim, attempt string) engine.Claim {
 	c.Attempt = attempt
 	return c

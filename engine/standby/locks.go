@@ -22,33 +22,34 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return g, err
 }
 
-// Renew implements [engine.Engine]. It asks only the active side. A lock of another
-// side is lost: the freeze lasts as long as its lease.
+// Renew implements [engine.Engine]. It asks only the active side. A lock that was granted
+// on another side is lost, and its lease expires during the freeze.
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	v := e.view.Load()
 	return renew(ctx, e, v, rs, func(r engine.Request) time.Duration { return r.Lease },
 		func(rs []engine.Request) []error { return v.engine.Renew(ctx, rs) })
 }
 
-// renew renews the allowed requests, and returns an error for the others.
-func renew[T any](ctx context.Context, e *Engine, v *view, all []T, lease func(T) time.Duration, ask func([]T) []error) []error {
+// renew sends the allowed requests to the active side, and returns an error for each other
+// request.
+func renew[T any](ctx context.Context, e *Engine, v *view, all []T, lease func(T) time.Duration, send func([]T) []error) []error {
 	if err := e.checkRenewal(v, time.Now()); err != nil {
 		return slices.Repeat([]error{err}, len(all))
 	}
 	if !slices.ContainsFunc(all, func(x T) bool { return lease(x) > v.longest }) {
-		return ask(all)
+		return send(all)
 	}
 	errs := make([]error, len(all))
 	for i, x := range all {
 		if _, errs[i] = e.check(ctx, lease(x)); errs[i] == nil {
-			errs[i] = ask([]T{x})[0]
+			errs[i] = send([]T{x})[0]
 		}
 	}
 	return errs
 }
 
-// checkRenewal returns why nothing is renewed, or nil. During the freeze all locks are
-// from before the switch.
+// checkRenewal returns why nothing is renewed, or nil. During the freeze, all locks are
+// from before the switch and are lost.
 func (e *Engine) checkRenewal(v *view, now time.Time) error {
 	if v.blocked == nil && v.frozen(now) {
 		return v.lossError()
@@ -71,9 +72,9 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseR
 
 // untilReleased tries the sides until one had the hold. If none had, the first answer
 // counts.
-func untilReleased(sites []*sideState, release func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
+func untilReleased(states []*sideState, release func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
 	answered := false
-	for _, s := range sites {
+	for _, s := range states {
 		r, failed := release(s)
 		switch {
 		case failed == nil && r.Outcome == engine.Released:
@@ -88,8 +89,8 @@ func untilReleased(sites []*sideState, release func(*sideState) (engine.ReleaseR
 }
 
 // everywhere calls all sides. It fails if one of them fails.
-func everywhere(sites []*sideState, abandon func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
-	for i, s := range sites {
+func everywhere(states []*sideState, abandon func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
+	for i, s := range states {
 		r, failed := abandon(s)
 		if failed == nil && (i == 0 || r.Outcome == engine.Released) {
 			res = r

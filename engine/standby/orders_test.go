@@ -16,10 +16,10 @@ import (
 // An order counts how often its work began and ended.
 type order struct{ begun, done atomic.Int32 }
 
-// shop lets three processes submit the same orders repeatedly while an operator switches
+// orderStorm lets three processes submit the same orders repeatedly while an operator switches
 // back and forth. No work may begin twice: outcomes of one side are found on the other,
 // and interrupted work stays unknown.
-func shop(w *world, random *rand.Rand) {
+func orderStorm(w *world, random *rand.Rand) {
 	const (
 		switches = 8
 		orders   = 120
@@ -29,44 +29,44 @@ func shop(w *world, random *rand.Rand) {
 	var all sync.WaitGroup
 	var processes []*process
 	for i := range 3 {
-		p := w.starts()
+		p := w.start()
 		processes = append(processes, p)
-		g := sells(w, p)
+		g := newOrderGuard(w, p)
 		for j := range 4 {
 			all.Go(func() { submit(ctx, g, book, rand.New(rand.NewPCG(uint64(i), uint64(j)))) })
 		}
 	}
 	for range switches {
 		pause(random, freeze/2, 3*freeze)
-		w.switches(standby.Primary + standby.Standby - w.operator.State().Side)
+		w.switchTo(standby.Primary + standby.Standby - w.operator.State().Side)
 	}
 	time.Sleep(2 * freeze)
 	stop()
 	all.Wait()
-	done, cut := 0, 0
+	done, interrupted := 0, 0
 	for i := range book {
 		o := &book[i]
 		if n := o.begun.Load(); n > 1 {
-			w.Errorf("order %d was begun %d times", i, n)
+			w.Errorf("order %d began %d times, want at most once", i, n)
 		}
 		done += int(o.done.Load())
-		cut += int(o.begun.Load() - o.done.Load())
+		interrupted += int(o.begun.Load() - o.done.Load())
 	}
-	var unheard uint64
+	var unverified uint64
 	for _, p := range processes {
-		unheard += p.Stats().Unverified
+		unverified += p.Stats().Unverified
 	}
-	if done < orders/2 || unheard > 0 {
-		w.Errorf("%d of %d orders were done, and %d claims were granted unheard", done, orders, unheard)
+	if done < orders/2 || unverified > 0 {
+		w.Errorf("%d of %d orders were done, and %d claims were unverified; want at least half, and none", done, orders, unverified)
 	}
 	if w.Failed() {
 		return
 	}
-	fmt.Printf("standby: %d switches, %d of %d orders done, each once; %d cut short and not begun again\n", switches, done, orders, cut)
+	fmt.Printf("standby: %d switches, %d of %d orders done, each once; %d interrupted and not begun again\n", switches, done, orders, interrupted)
 }
 
-// sells is a guard that runs no order twice, even if its outcome is unknown.
-func sells(w *world, p *process) *guard.Guard[string] {
+// newOrderGuard returns a guard that runs no order twice, even if its outcome is unknown.
+func newOrderGuard(w *world, p *process) *guard.Guard[string] {
 	c := interlock.New(p.Engine, interlock.Watchdog(longest))
 	g, err := guard.New[string](c, guard.Policy{Name: "order", Lease: longest, Retain: time.Hour, OnUnknown: guard.Hold})
 	if err != nil {

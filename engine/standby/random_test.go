@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// TestRandomSwitches lets operators switch back and forth and die meanwhile, while
-// processes start, stop and reach one side or the other: a lock never has two holders
+// TestRandomSwitches lets operators switch back and forth, and die during a switch, while
+// processes start, stop and lose one side or the other. A lock never has two holders
 // (T13).
 func TestRandomSwitches(t *testing.T) {
 	const seeds = 8
@@ -38,7 +38,7 @@ type chaos struct {
 	mu      sync.Mutex
 	rand    *rand.Rand
 	holder  string    // the current holder
-	until   time.Time // for certain
+	until   time.Time // until when the holder may rely on its lease
 	grants  int
 	changes int
 }
@@ -73,51 +73,51 @@ func (c *chaos) run(d time.Duration) {
 	}
 	all.Wait()
 	if c.grants < 20 || c.changes < 2 {
-		c.Errorf("only %d grants and %d switches: nothing was shown", c.grants, c.changes)
+		c.Errorf("%d grants and %d switches are too few, want at least 20 and 2", c.grants, c.changes)
 	}
 }
 
-// paths are the connections of a process to both sides.
-func (c *chaos) paths() (ways [2]*enginetest.Faulty) {
+// connections returns the connections of a process to both sides.
+func (c *chaos) connections() (conns [2]*enginetest.Faulty) {
 	for i, m := range c.sides {
-		ways[i] = enginetest.NewFaulty(m)
+		conns[i] = enginetest.NewFaulty(m)
 	}
-	return ways
+	return conns
 }
 
-// harm injects a fault into a connection, or heals it.
-func (c *chaos) harm(way *enginetest.Faulty, mostly int) {
-	way.Heal()
-	if c.n(mostly) > 0 {
+// injectFault heals a connection, and with a probability of 1/oneIn injects a fault.
+func (c *chaos) injectFault(conn *enginetest.Faulty, oneIn int) {
+	conn.Heal()
+	if c.n(oneIn) > 0 {
 		return
 	}
 	op := []enginetest.Op{enginetest.OpNote, enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease}
-	deed := []enginetest.Action{enginetest.Refuse, enginetest.LoseReply, enginetest.Delay, enginetest.Hang}[c.n(4)]
+	action := []enginetest.Action{enginetest.Refuse, enginetest.LoseReply, enginetest.Delay, enginetest.Hang}[c.n(4)]
 	for _, op := range op[:1+c.n(len(op))] {
-		way.Inject(enginetest.Fault{Op: op, Do: deed, After: c.between(time.Millisecond, 3*time.Second)})
+		conn.Inject(enginetest.Fault{Op: op, Do: action, After: c.between(time.Millisecond, 3*time.Second)})
 	}
 }
 
 // process is one run of a process that competes for the lock.
 func (c *chaos) process(ctx context.Context, name string) {
-	ways := c.paths()
+	conns := c.connections()
 	most := time.Duration(1+c.n(5)) * time.Second
-	e, err := standby.New(ctx, ways[0], ways[1], standby.Name(name), standby.LongestLease(most), standby.View(c.between(300*time.Millisecond, 2*time.Second)))
+	e, err := standby.New(ctx, conns[0], conns[1], standby.Name(name), standby.LongestLease(most), standby.View(c.between(300*time.Millisecond, 2*time.Second)))
 	if err != nil {
 		return
 	}
 	defer func() {
-		ways[0].Heal()
-		ways[1].Heal()
+		conns[0].Heal()
+		conns[1].Heal()
 		_ = e.Close()
-		ways[0].Wait()
-		ways[1].Wait()
+		conns[0].Wait()
+		conns[1].Wait()
 	}()
 	for i := range 20 + c.n(60) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.harm(ways[c.n(2)], 3)
+		c.injectFault(conns[c.n(2)], 3)
 		c.work(ctx, e, engine.Request{Key: "k", Holder: fmt.Sprintf("%s:%d", name, i), Attempt: fmt.Sprintf("%s:%d", name, i), Lease: most})
 	}
 }
@@ -131,7 +131,7 @@ func (c *chaos) work(ctx context.Context, e *standby.Engine, r engine.Request) {
 		time.Sleep(c.between(time.Millisecond, 300*time.Millisecond))
 		return
 	}
-	if !c.holds(r, sent) {
+	if !c.recordHold(r, sent) {
 		return
 	}
 	for range c.n(6) {
@@ -140,22 +140,22 @@ func (c *chaos) work(ctx context.Context, e *standby.Engine, r engine.Request) {
 		soon, done := context.WithTimeout(ctx, time.Second)
 		err := e.Renew(soon, []engine.Request{r})[0]
 		done()
-		if err != nil || !c.holds(r, again) {
+		if err != nil || !c.recordHold(r, again) {
 			break
 		}
 		sent = again
 	}
 	if c.n(3) > 0 {
-		c.leaves(r)
+		c.recordRelease(r)
 		soon, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		_, _ = e.Release(soon, r)
 		done()
 	}
 }
 
-// holds records a grant or renewal of a request sent at sent, and reports whether its
+// recordHold records a grant or renewal of a request sent at sent, and reports whether its
 // lease is still safe.
-func (c *chaos) holds(r engine.Request, sent time.Time) bool {
+func (c *chaos) recordHold(r engine.Request, sent time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now, until := time.Now(), sent.Add(r.Lease*99/100)
@@ -163,14 +163,15 @@ func (c *chaos) holds(r engine.Request, sent time.Time) bool {
 		return false
 	}
 	if c.holder != r.Holder && now.Before(c.until) {
-		c.Errorf("%s has the lock, and %s for another %v", r.Holder, c.holder, c.until.Sub(now))
+		c.Errorf("%s was granted the lock, and %s holds it for another %v", r.Holder, c.holder, c.until.Sub(now))
 	}
 	c.holder, c.until = r.Holder, until
 	c.grants++
 	return true
 }
 
-func (c *chaos) leaves(r engine.Request) {
+// recordRelease records that the holder no longer relies on its lease.
+func (c *chaos) recordRelease(r engine.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.holder == r.Holder {
@@ -181,22 +182,22 @@ func (c *chaos) leaves(r engine.Request) {
 // operator is one run of an operator.
 func (c *chaos) operator(ctx context.Context, name string) {
 	time.Sleep(c.between(0, 20*time.Second))
-	ways := c.paths()
-	e, err := standby.New(ctx, ways[0], ways[1], standby.Name(name), standby.Operator())
+	conns := c.connections()
+	e, err := standby.New(ctx, conns[0], conns[1], standby.Name(name), standby.Operator())
 	if err != nil {
 		return
 	}
 	defer func() {
-		ways[0].Heal()
-		ways[1].Heal()
+		conns[0].Heal()
+		conns[1].Heal()
 		_ = e.Close()
-		ways[0].Wait()
-		ways[1].Wait()
+		conns[0].Wait()
+		conns[1].Wait()
 	}()
 	for range 1 + c.n(3) {
-		c.harm(ways[c.n(2)], 2)
-		if c.n(3) == 0 { // it dies between the first note and the second
-			ways[c.n(2)].Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Delay, After: time.Second})
+		c.injectFault(conns[c.n(2)], 2)
+		if c.n(3) == 0 { // the operator may die between the two writes
+			conns[c.n(2)].Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Delay, After: time.Second})
 		}
 		bounded, cancel := context.WithTimeout(ctx, c.between(time.Millisecond, 4*time.Second))
 		report, err := e.Switch(bounded, []standby.Side{standby.Primary, standby.Standby}[c.n(2)])

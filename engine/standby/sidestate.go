@@ -6,19 +6,19 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A sideState is a side with its engine and what is known of it. The Engine's mutex
-// guards what changes.
+// A sideState is a side with its engine and the last read of its record. Engine.mu guards
+// the fields after caps.
 type sideState struct {
 	side   Side
 	engine engine.Engine
 	caps   engine.Capabilities
 
-	record      switchRecord // the record there
-	version     uint64       // of the note
-	known       bool         // read at least once
+	record      switchRecord // the record on this side
+	version     uint64       // the version of the note that holds it
+	known       bool         // the record was read at least once
 	readAt      time.Time    // when the last successful read began
 	frozenUntil time.Time    // nothing is granted here before that
-	err         error        // of the last read
+	err         error        // why the last read failed
 	downSince   time.Time    // when reads began to fail; zero if they succeed
 }
 

@@ -33,7 +33,7 @@ type Engine struct {
 	started    bool          // the first read is done
 	closed     bool
 
-	needed    atomic.Int64  // the longest lease that was requested here, in nanoseconds
+	requested atomic.Int64  // the longest lease that this process has requested, in nanoseconds
 	switching chan struct{} // holds a token that Switch takes
 	raising   chan struct{} // holds a token that raise takes
 	stop      context.CancelFunc
@@ -42,7 +42,7 @@ type Engine struct {
 
 // New combines two engines. Both must support notes ([engine.Notes]), and all
 // processes must pass them in the same order. New reads both, and fails if it can
-// read neither. The caller closes them after Close.
+// read neither. The caller closes the two engines after Close.
 func New(ctx context.Context, primary, secondary engine.Engine, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		config: newConfig(opts), record: initialRecord,
@@ -73,7 +73,7 @@ func New(ctx context.Context, primary, secondary engine.Engine, opts ...Option) 
 	return e, nil
 }
 
-// Close stops reading the record. Nothing is granted after it. Close does not close
+// Close stops reading the record. After Close nothing is granted. Close does not close
 // the two engines.
 func (e *Engine) Close() error {
 	e.stop()
@@ -92,5 +92,5 @@ func (e *Engine) readErrors() (primary, secondary error) {
 	return e.shared[0].err, e.shared[1].err
 }
 
-// Capabilities implements [engine.Engine]. It has what both sides support.
+// Capabilities implements [engine.Engine]. It returns what both sides support.
 func (e *Engine) Capabilities() engine.Capabilities { return e.caps }

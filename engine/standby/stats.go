@@ -5,8 +5,8 @@ import "sync/atomic"
 // Stats are the counters of an [Engine] since it was made.
 type Stats struct {
 	Switches   uint64 // switches noticed by this process
-	Forced     uint64 // made here without the record of a side: a lock may have two holders
-	Automatic  uint64 // made here automatically: a lock may have two holders
+	Forced     uint64 // switches by this process that a side did not record: a lock may have two holders
+	Automatic  uint64 // automatic switches by this process: a lock may have two holders
 	Degraded   uint64 // times this process degraded because it reached neither side
 	Unverified uint64 // claims granted without an answer from the other side
 	Refused    uint64 // calls refused during a freeze

@@ -16,7 +16,7 @@ type State struct {
 	Epoch uint64    // number of switches
 	Since time.Time // when it was switched, by the clock of the process that did; zero if never
 	By    string    // the process or person that switched
-	Used  bool      // a process has used the two engines
+	Used  bool      // a side has a switch record, so a process has used the two engines
 
 	FrozenUntil time.Time // end of the freeze; zero without one
 	Alone       bool      // this process has degraded on its own
@@ -48,7 +48,7 @@ type Report struct {
 	Switched   bool           // the switch was made; false if nothing changed
 	Already    bool           // that side was active before
 	Written    []Side         // sides with the new record
-	NotWritten map[Side]error // sides without it, and why
+	NotWritten map[Side]error // sides without the new record, and why
 	Freeze     time.Duration  // nothing is granted for that long: until the longest lease requested before has expired
 }
 
@@ -91,14 +91,14 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 	}
 	e.syncAll(ctx)
 	e.mu.Lock()
-	was, next, sites, already := e.record, e.nextRecord(to, how.by), e.writeOrder(), e.record.Side == to && !e.alone
+	was, next, states, already := e.record, e.nextRecord(to, how.by), e.writeOrder(), e.record.Side == to && !e.alone
 	e.mu.Unlock()
 	if already {
 		r := e.report()
 		r.Already = true
 		return r, nil
 	}
-	err := e.writeAll(ctx, was, next, sites, how.force)
+	err := e.writeAll(ctx, was, next, states, how.force)
 	r := e.report()
 	r.Switched = r.State.Epoch == next.Epoch && r.State.Side == next.Side || r.State.Alone && to == Local
 	return r, err
@@ -108,21 +108,21 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 // Local neither is active; then all processes begin with the same side, so that of two
 // concurrent switches one finds a conflict.
 func (e *Engine) writeOrder() []*sideState {
-	sites := e.shared[:]
+	states := e.shared[:]
 	if e.record.Side == Standby {
-		sites = []*sideState{e.shared[1], e.shared[0]}
+		states = []*sideState{e.shared[1], e.shared[0]}
 	}
-	return slices.Clone(sites)
+	return slices.Clone(states)
 }
 
-// writeAll writes a record on all sides. After the first side has it, the others are
-// synchronised like outdated ones.
-func (e *Engine) writeAll(ctx context.Context, was, next switchRecord, sites []*sideState, force bool) error {
-	if err := e.unreachable(sites, next.Side); err != nil && !force {
+// writeAll writes a record on all sides. When one side has it, sync writes it on the
+// other.
+func (e *Engine) writeAll(ctx context.Context, was, next switchRecord, states []*sideState, force bool) error {
+	if err := e.unreachable(states, next.Side); err != nil && !force {
 		return err
 	}
 	written := false
-	for _, s := range sites {
+	for _, s := range states {
 		if written {
 			e.sync(ctx, s)
 			continue
@@ -136,16 +136,16 @@ func (e *Engine) writeAll(ctx context.Context, was, next switchRecord, sites []*
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !written && next.Side == Local {
-		e.degradeAlone(time.Now()) // on its own, until it can read the record
+		e.degradeAlone(time.Now()) // until this process can read the record
 		e.stats.forced.Add(1)
 		return nil
 	}
-	return e.partialResult(sites, next, written)
+	return e.partialResult(states, next, written)
 }
 
 // partialResult returns the error for sides that lack the record.
-func (e *Engine) partialResult(sites []*sideState, next switchRecord, written bool) error {
-	for _, s := range sites {
+func (e *Engine) partialResult(states []*sideState, next switchRecord, written bool) error {
+	for _, s := range states {
 		if s.record.sameSwitch(next) {
 			continue
 		}
@@ -161,10 +161,10 @@ func (e *Engine) partialResult(sites []*sideState, next switchRecord, written bo
 }
 
 // unreachable returns an error if a side cannot be reached.
-func (e *Engine) unreachable(sites []*sideState, to Side) error {
+func (e *Engine) unreachable(states []*sideState, to Side) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, s := range sites {
+	for _, s := range states {
 		if s.err != nil {
 			return &PartialSwitchError{Side: s.side, To: to, Err: s.err}
 		}
@@ -172,8 +172,8 @@ func (e *Engine) unreachable(sites []*sideState, to Side) error {
 	return nil
 }
 
-// write writes a record on a side, unless it or any other record has changed since it
-// was read.
+// write writes a record on a side, unless the record on either side has changed since the
+// last read.
 func (e *Engine) write(ctx context.Context, s *sideState, was, w switchRecord) error {
 	e.mu.Lock()
 	version, readErr, changed := s.version, s.err, e.record != was && !e.record.sameSwitch(w)

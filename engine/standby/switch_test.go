@@ -15,265 +15,265 @@ import (
 // switchLaws check every switch (T13).
 func switchLaws(t *testing.T) {
 	inWorld(t, "every lease from before a switch expires before anything is granted after it", func(w *world) {
-		a, b := w.starts(), w.starts()
+		a, b := w.start(), w.start()
 		time.Sleep(view / 2)
-		w.switches(standby.Standby)
-		told := time.Now()
-		r := w.ask("k")
+		w.switchTo(standby.Standby)
+		switched := time.Now()
+		r := w.request("k")
 		sent := time.Now()
-		if _, err := a.Acquire(w.Context(), r); err != nil { // it has not heard of it yet
+		if _, err := a.Acquire(w.Context(), r); err != nil { // a has not read the record yet
 			w.Fatal(err)
 		}
 		for {
-			g, err := b.Acquire(w.Context(), w.ask("k"))
+			g, err := b.Acquire(w.Context(), w.request("k"))
 			if err == nil {
 				if since := time.Since(sent); since < r.Lease || !heldOn(w, w.secondary, "k") {
-					w.Errorf("granted %+v after %v of a lease of %v", g, since, r.Lease)
+					w.Errorf("b was granted %+v %v after a requested a lease of %v, want a grant of the standby after that lease", g, since, r.Lease)
 				}
 				break
 			}
 			var busy *standby.SwitchingError
-			if !errors.Is(err, engine.ErrUnavailable) && !heldOn(w, w.primary, "k") || time.Since(told) > 2*freeze {
-				w.Fatal(err)
+			if !errors.Is(err, engine.ErrUnavailable) && !heldOn(w, w.primary, "k") || time.Since(switched) > 2*freeze {
+				w.Fatalf("acquire %v after the switch: %v, want a refusal during the freeze only", time.Since(switched), err)
 			}
 			if errors.As(err, &busy) && (busy.To != standby.Standby || busy.Epoch != 1 || busy.Until.Before(sent.Add(r.Lease))) {
-				w.Fatalf("got %+v", busy)
+				w.Fatalf("refusal = %+v, want epoch 1 on the standby, until the lease of a has expired", busy)
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
 	inWorld(t, "the old side grants nothing after View has passed", func(w *world) {
-		a := w.starts()
-		a.granted(w.ask("before"))
-		w.switches(standby.Standby)
+		a := w.start()
+		a.granted(w.request("before"))
+		w.switchTo(standby.Standby)
 		time.Sleep(view)
-		a.refused(w.ask("k"), engine.ErrUnavailable)
+		a.refused(w.request("k"), engine.ErrUnavailable)
 		time.Sleep(2 * freeze)
-		a.granted(w.ask("k"))
+		a.granted(w.request("k"))
 		if heldOn(w, w.primary, "k") || !heldOn(w, w.secondary, "k") {
-			w.Error("the lock is not where it should be")
+			w.Error("the lock is not held on the standby only")
 		}
 	})
 	inWorld(t, "a process without a current record grants and renews nothing", func(w *world) {
-		a := w.starts()
-		r := w.ask("k")
+		a := w.start()
+		r := w.request("k")
 		a.granted(r)
-		for _, f := range []interface{ Heal() }{a.toFirst, a.toSecond} {
+		for _, f := range []interface{ Heal() }{a.toPrimary, a.toStandby} {
 			defer f.Heal()
 		}
-		deafen(a.toFirst)
+		refuseNotes(a.toPrimary)
 		time.Sleep(view)
-		a.refused(w.ask("other"), engine.ErrUnavailable)
+		a.refused(w.request("other"), engine.ErrUnavailable)
 		if err := a.Renew(w.Context(), []engine.Request{r})[0]; !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrNotHolder) {
-			w.Errorf("renew: %v", err)
+			w.Errorf("renew: %v, want %v, which is no loss", err, engine.ErrUnavailable)
 		}
-		a.toFirst.Heal()
+		a.toPrimary.Heal()
 		time.Sleep(view)
-		a.granted(w.ask("other"))
+		a.granted(w.request("other"))
 	})
 	inWorld(t, "the inactive side need not answer", func(w *world) {
-		a := w.starts()
-		cut(a.toSecond)
+		a := w.start()
+		cut(a.toStandby)
 		time.Sleep(3 * view)
-		a.granted(w.ask("k"))
+		a.granted(w.request("k"))
 	})
 	inWorld(t, "a process that reaches only the old side grants nothing there", func(w *world) {
-		a := w.starts()
-		cut(a.toSecond)
-		w.switches(standby.Standby)
+		a := w.start()
+		cut(a.toStandby)
+		w.switchTo(standby.Standby)
 		for start := time.Now(); time.Since(start) < 5*freeze; {
 			time.Sleep(view / 5)
 			if time.Since(start) > view {
-				a.refused(w.ask("k"), engine.ErrUnavailable)
+				a.refused(w.request("k"), engine.ErrUnavailable)
 			}
 		}
 	})
 	inWorld(t, "a process that reaches only the new side waits as long as the others", func(w *world) {
-		a := w.starts()
-		cut(a.toFirst)
-		w.switches(standby.Standby)
+		a := w.start()
+		cut(a.toPrimary)
+		w.switchTo(standby.Standby)
 		start := time.Now()
 		for {
-			if _, err := a.Acquire(w.Context(), w.ask("k")); err == nil {
+			if _, err := a.Acquire(w.Context(), w.request("k")); err == nil {
 				break
 			}
 			time.Sleep(view / 20)
 		}
 		if d := time.Since(start); d < freeze || d > freeze+2*view {
-			w.Errorf("it was granted after %v", d)
+			w.Errorf("the lock was granted after %v, want between %v and %v", d, freeze, freeze+2*view)
 		}
 	})
 	inWorld(t, "a process that starts after a switch waits for the rest of the freeze", func(w *world) {
-		w.starts()
-		w.switches(standby.Standby)
+		w.start()
+		w.switchTo(standby.Standby)
 		time.Sleep(freeze / 2)
-		a := w.starts()
+		a := w.start()
 		var switching *standby.SwitchingError
-		if err := a.refused(w.ask("k"), engine.ErrUnavailable); !errors.As(err, &switching) {
+		if err := a.refused(w.request("k"), engine.ErrUnavailable); !errors.As(err, &switching) {
 			w.Fatal(err)
 		} else if left := time.Until(switching.Until); left < freeze/2 || left > freeze/2+view {
-			w.Errorf("it has to wait for %v", left)
+			w.Errorf("the freeze ends in %v, want about %v", left, freeze/2)
 		}
 		time.Sleep(freeze)
-		w.starts().granted(w.ask("k"))
+		w.start().granted(w.request("k"))
 	})
 	inWorld(t, "the freeze lasts for the longest lease that was requested, and not for the longest allowed", func(w *world) {
-		a := w.startsIdle(standby.LongestLease(100 * longest))
-		a.requests(2 * longest)
-		if r := w.switches(standby.Standby); !r.Switched || r.Freeze < 2*longest || r.Freeze > 2*freeze {
+		a := w.startIdle(standby.LongestLease(100 * longest))
+		a.requestLease(2 * longest)
+		if r := w.switchTo(standby.Standby); !r.Switched || r.Freeze < 2*longest || r.Freeze > 2*freeze {
 			w.Errorf("the freeze is %v, want about %v", r.Freeze, 2*longest)
 		}
 		time.Sleep(2 * freeze)
-		a.granted(w.ask("k"))
+		a.granted(w.request("k"))
 	})
 	inWorld(t, "without a lease before it a switch freezes for View", func(w *world) {
-		a := w.startsIdle()
-		if r := w.switches(standby.Standby); r.Freeze < view || r.Freeze > 2*view {
+		a := w.startIdle()
+		if r := w.switchTo(standby.Standby); r.Freeze < view || r.Freeze > 2*view {
 			w.Errorf("the freeze is %v, want about %v", r.Freeze, view)
 		}
 		time.Sleep(3 * view)
-		a.granted(w.ask("k"))
+		a.granted(w.request("k"))
 	})
 	inWorld(t, "a lease that is too long for the record is not requested while the record cannot be changed", func(w *world) {
-		m := &meddled{Engine: w.primary, mute: true}
-		a := join(w, m, w.secondary, standby.LongestLease(longest), standby.View(view))
-		if g, err := a.Acquire(w.Context(), w.ask("k")); !errors.Is(err, engine.ErrUnavailable) {
-			w.Errorf("got %+v, %v", g, err)
+		m := &tampered{Engine: w.primary, readOnly: true}
+		a := newEngine(w, m, w.secondary, standby.LongestLease(longest), standby.View(view))
+		if g, err := a.Acquire(w.Context(), w.request("k")); !errors.Is(err, engine.ErrUnavailable) {
+			w.Errorf("acquire: %+v, %v; want %v", g, err, engine.ErrUnavailable)
 		}
 		if heldOn(w, w.primary, "k") {
-			w.Error("the lock was requested")
+			w.Error("the lock was requested from the primary")
 		}
 	})
 	inWorld(t, "the freeze lasts for the longest lease of all processes", func(w *world) {
-		w.starts(standby.LongestLease(10 * longest)).requests(10 * longest)
-		a := w.starts()
+		w.start(standby.LongestLease(10 * longest)).requestLease(10 * longest)
+		a := w.start()
 		time.Sleep(view)
-		if r := w.switches(standby.Standby); r.Freeze < 10*longest {
-			w.Errorf("the freeze is %v", r.Freeze)
+		if r := w.switchTo(standby.Standby); r.Freeze < 10*longest {
+			w.Errorf("the freeze is %v, want at least %v", r.Freeze, 10*longest)
 		}
 		time.Sleep(9 * longest)
-		a.refused(w.ask("k"), engine.ErrUnavailable)
+		a.refused(w.request("k"), engine.ErrUnavailable)
 		time.Sleep(2 * longest)
-		a.granted(w.ask("k"))
+		a.granted(w.request("k"))
 	})
-	inWorld(t, "a process with longer leases is granted none before the record says so", func(w *world) {
-		w.starts()
-		a := w.starts(standby.LongestLease(10 * longest))
-		long := w.ask("k")
+	inWorld(t, "a longer lease is written into the record before it is granted", func(w *world) {
+		w.start()
+		a := w.start(standby.LongestLease(10 * longest))
+		long := w.request("k")
 		long.Lease = 10 * longest
 		a.granted(long)
 		note, err := w.primary.ReadNote(w.Context(), "interlock:standby")
 		if err != nil || !contains(note.Text, `"longest_ms":50000`) {
-			w.Errorf("the note is %+v, %v", note, err)
+			w.Errorf("the note is %+v, %v; want a longest lease of 50s", note, err)
 		}
-		w.switches(standby.Standby)
+		w.switchTo(standby.Standby)
 		time.Sleep(12 * longest)
-		b := w.starts(standby.LongestLease(20 * longest))
-		b.granted(w.ask("b")) // the freeze was over when it wrote its own
+		b := w.start(standby.LongestLease(20 * longest))
+		b.granted(w.request("b")) // b writes its record after the freeze, so there is no second freeze
 		time.Sleep(view)
-		a.granted(w.ask("a"))
+		a.granted(w.request("a"))
 	})
 	inWorld(t, "a release after a switch reaches the side of the hold", func(w *world) {
-		a := w.starts()
-		r, s := w.ask("k"), w.ask("s")
+		a := w.start()
+		r, s := w.request("k"), w.request("s")
 		a.granted(r)
 		a.granted(s)
-		w.switches(standby.Standby)
+		w.switchTo(standby.Standby)
 		time.Sleep(view)
 		if p, err := a.Release(w.Context(), r); err != nil || p.Outcome != engine.Released || heldOn(w, w.primary, "k") {
-			w.Errorf("release: %+v, %v", p, err)
+			w.Errorf("release: %+v, %v; want it released on the primary", p, err)
 		}
 		if p, err := a.Abandon(w.Context(), s); err != nil || p.Outcome != engine.Released || heldOn(w, w.primary, "s") {
-			w.Errorf("abandon: %+v, %v", p, err)
+			w.Errorf("abandon: %+v, %v; want it released on the primary", p, err)
 		}
 		time.Sleep(freeze)
-		r = w.ask("k")
+		r = w.request("k")
 		a.granted(r)
 		if p, err := a.Release(w.Context(), r); err != nil || p.Outcome != engine.Released || heldOn(w, w.secondary, "k") {
-			w.Errorf("release: %+v, %v", p, err)
+			w.Errorf("release: %+v, %v; want it released on the standby", p, err)
 		}
 	})
 	inWorld(t, "a renewal after a switch fails with ErrSwitched", func(w *world) {
-		a := w.starts()
-		r, c := w.ask("k"), w.claim("c")
+		a := w.start()
+		r, c := w.request("k"), w.claim("c")
 		a.granted(r)
-		a.found(c, engine.Running, "")
-		w.switches(standby.Standby)
+		a.wantClaim(c, engine.Running, "")
+		w.switchTo(standby.Standby)
 		time.Sleep(view)
 		for _, err := range append(a.Renew(w.Context(), []engine.Request{r}), a.Capabilities().Ledger.Renew(w.Context(), []engine.Claim{c})...) {
 			if !errors.Is(err, engine.ErrSwitched) || !errors.Is(err, engine.ErrNotHolder) {
-				w.Errorf("renew: %v", err)
+				w.Errorf("renew: %v, want %v", err, engine.ErrSwitched)
 			}
 		}
 	})
-	inWorld(t, "a later switch counts more than an earlier one", func(w *world) {
-		a := w.starts()
+	inWorld(t, "a later switch replaces an earlier one", func(w *world) {
+		a := w.start()
 		for i, side := range []standby.Side{standby.Standby, standby.Primary, standby.Standby, standby.Primary} {
-			w.switches(side)
+			w.switchTo(side)
 			time.Sleep(view)
 			if st := a.State(); st.Side != side || st.Epoch != uint64(i+1) || st.By != "ops" || st.FrozenUntil.IsZero() {
-				w.Errorf("after switch %d: %+v", i+1, st)
+				w.Errorf("the state after switch %d is %+v, want the %v frozen by ops", i+1, st, side)
 			}
 		}
 		time.Sleep(freeze)
-		a.granted(w.ask("k"))
+		a.granted(w.request("k"))
 		if !heldOn(w, w.primary, "k") {
 			w.Error("the lock is not on the primary")
 		}
 		if s := a.Stats(); s.Switches != 4 || s.Refused != 0 || s.Forced != 0 {
-			w.Errorf("counted: %+v", s)
+			w.Errorf("Stats = %+v, want 4 switches, none forced, and no refusal", s)
 		}
 	})
 	inWorld(t, "no lease is longer than the freeze allows", func(w *world) {
-		a := w.starts()
-		r, c := w.ask("k"), w.claim("c")
+		a := w.start()
+		r, c := w.request("k"), w.claim("c")
 		r.Lease, c.Lease = longest+1, longest+1
 		_, err := a.Acquire(w.Context(), r)
 		_, err2 := a.Capabilities().Ledger.Claim(w.Context(), c)
 		for _, err := range []error{err, err2} {
 			if err == nil || !contains(err.Error(), "LongestLease") || engine.Temporary(err) {
-				w.Errorf("got %v", err)
+				w.Errorf("err = %v, want a final error that names LongestLease", err)
 			}
 		}
 	})
 	inWorld(t, "a process that cannot record its longer leases is granted none", func(w *world) {
-		w.starts()
-		a := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.LongestLease(10*longest), standby.View(view))
+		w.start()
+		a := newEngine(w, &tampered{Engine: w.primary, readOnly: true}, w.secondary, standby.LongestLease(10*longest), standby.View(view))
 		time.Sleep(view)
-		r := w.ask("k")
+		r := w.request("k")
 		r.Lease = 10 * longest
 		if g, err := a.Acquire(w.Context(), r); !errors.Is(err, engine.ErrUnavailable) {
-			w.Errorf("got %+v, %v", g, err)
+			w.Errorf("acquire: %+v, %v; want %v", g, err, engine.ErrUnavailable)
 		}
 	})
 	inWorld(t, "a switch that cannot write to the active side changes nothing", func(w *world) {
-		a := w.starts()
-		operator := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.Operator())
-		var untold *standby.PartialSwitchError
-		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.As(err, &untold) || untold.Done || untold.Side != standby.Primary || r.Switched || r.Already {
-			w.Errorf("got %+v, %v", r, err)
+		a := w.start()
+		operator := newEngine(w, &tampered{Engine: w.primary, readOnly: true}, w.secondary, standby.Operator())
+		var partial *standby.PartialSwitchError
+		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.As(err, &partial) || partial.Done || partial.Side != standby.Primary || r.Switched || r.Already {
+			w.Errorf("switch: %+v, %v; want a PartialSwitchError of the primary", r, err)
 		}
 		time.Sleep(2 * view)
 		if st := a.State(); st.Epoch != 0 {
-			w.Errorf("the state is %+v", st)
+			w.Errorf("the state is %+v, want no switch", st)
 		}
-		a.granted(w.ask("k"))
+		a.granted(w.request("k"))
 	})
 	inWorld(t, "a concurrent switch gets a conflict", func(w *world) {
-		w.starts()
-		m := &meddled{Engine: w.primary}
-		operator := join(w, m, w.secondary, standby.Operator())
-		m.write = func() { w.switches(standby.Local) } // when both sides have been read
+		w.start()
+		m := &tampered{Engine: w.primary}
+		operator := newEngine(w, m, w.secondary, standby.Operator())
+		m.beforeWrite = func() { w.switchTo(standby.Local) } // when both sides have been read
 		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.Is(err, engine.ErrConflict) {
-			w.Errorf("got %+v, %v", r, err)
+			w.Errorf("switch: %+v, %v; want %v", r, err, engine.ErrConflict)
 		}
 		if st := w.operator.State(); st.Epoch != 1 || st.Side != standby.Local {
-			w.Errorf("the state is %+v", st)
+			w.Errorf("the state is %+v, want the first switch, to Local", st)
 		}
 	})
 	inWorld(t, "of two concurrent switches one succeeds", func(w *world) {
-		w.starts()
-		rival := join(w, w.primary, w.secondary, standby.Operator(), standby.Name("rival"))
+		w.start()
+		rival := newEngine(w, w.primary, w.secondary, standby.Operator(), standby.Name("rival"))
 		var failed atomic.Int32
 		done := make(chan struct{})
 		for _, o := range []*standby.Engine{w.operator, rival} {
@@ -290,43 +290,43 @@ func switchLaws(t *testing.T) {
 		<-done
 		time.Sleep(view)
 		if st := w.operator.State(); st.Epoch != 1 || st.By != rival.State().By {
-			w.Errorf("%d conflicts, and the state is %+v and %+v", failed.Load(), st, rival.State())
+			w.Errorf("%d conflicts, and the states are %+v and %+v; want one switch by one operator", failed.Load(), st, rival.State())
 		}
 	})
 	inWorld(t, "a side that lost its record gets it again", func(w *world) {
-		a := w.starts()
-		w.switches(standby.Standby)
+		a := w.start()
+		w.switchTo(standby.Standby)
 		empty := memory.New()
-		b := join(w, empty, a.toSecond, standby.LongestLease(longest), standby.View(view))
+		b := newEngine(w, empty, a.toStandby, standby.LongestLease(longest), standby.View(view))
 		if st := b.State(); st.Side != standby.Standby || st.Epoch != 1 {
-			w.Errorf("the state is %+v", st)
+			w.Errorf("the state is %+v, want epoch 1 on the standby", st)
 		}
 		if n, err := empty.ReadNote(w.Context(), "interlock:standby"); err != nil || !contains(n.Text, `"epoch":1,"side":"standby"`) {
-			w.Errorf("it says %+v, %v", n, err)
+			w.Errorf("the note of the empty side is %+v, %v; want epoch 1 on the standby", n, err)
 		}
 	})
 }
 
-// meddled is an engine whose notes cannot be written, or are overwritten by another
-// process after a read.
-type meddled struct {
+// tampered is an engine whose notes cannot be written, or are overwritten by another
+// process before a write.
+type tampered struct {
 	*memory.Engine
-	mute  bool
-	write func() // is called once, before something is written
+	readOnly    bool   // notes cannot be written
+	beforeWrite func() // is called once, before the first write
 }
 
-func (m *meddled) Capabilities() engine.Capabilities {
+func (m *tampered) Capabilities() engine.Capabilities {
 	c := m.Engine.Capabilities()
 	c.Notes = m
 	return c
 }
 
-func (m *meddled) WriteNote(ctx context.Context, name, text string, version uint64) error {
-	if m.mute {
+func (m *tampered) WriteNote(ctx context.Context, name, text string, version uint64) error {
+	if m.readOnly {
 		return engine.ErrUnavailable
 	}
-	if write := m.write; write != nil {
-		m.write = nil
+	if write := m.beforeWrite; write != nil {
+		m.beforeWrite = nil
 		write()
 	}
 	return m.Engine.WriteNote(ctx, name, text, version)

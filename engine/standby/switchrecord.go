@@ -48,7 +48,7 @@ func (m *millis) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// initialRecord counts before any record was written.
+// initialRecord is in effect until the first record is written.
 var initialRecord = switchRecord{Format: format, Side: Primary, Thawed: true}
 
 // decodeRecord decodes the text of a note.
@@ -76,9 +76,9 @@ func (w switchRecord) encode() string {
 	return string(text)
 }
 
-// supersedes reports whether w replaces x: the later switch does, and of one switch
-// the record with the longer values. Of two records written concurrently, all
-// processes choose the same.
+// supersedes reports whether w replaces x. A later switch replaces an earlier one. Of two
+// records of one switch, the one with the longer values replaces the other. The encoding
+// breaks a tie, so that all processes choose the same record.
 func (w switchRecord) supersedes(x switchRecord) bool {
 	return cmp.Or(
 		cmp.Compare(w.Epoch, x.Epoch),
@@ -101,7 +101,7 @@ func (w switchRecord) atLeast(longest, view time.Duration) switchRecord {
 // freeze is how long nothing is granted after w was written on the new side. No
 // process trusts an older record for longer than View, and no lease requested until
 // then is longer than Longest; clocks differ by less than 2 % and some milliseconds.
-// No process requests longer leases before the record on the active side says so,
+// No process requests a longer lease before the record on the active side allows it,
 // and a switch is written there first.
 func (w switchRecord) freeze() time.Duration {
 	d := time.Duration(w.Longest + w.View)

@@ -22,7 +22,7 @@ func (e *Engine) poll(ctx context.Context, s *sideState) {
 		case <-timer.C:
 		}
 		e.sync(ctx, s)
-		e.selfHelp(ctx, s)
+		e.switchOrDegrade(ctx, s)
 		timer.Reset(e.config.view / readsPerView)
 	}
 }
@@ -63,7 +63,7 @@ func (e *Engine) sync(ctx context.Context, s *sideState) {
 			return
 		}
 		if err := s.caps.Notes.WriteNote(ctx, noteName, text, version); err != nil && engine.Temporary(err) {
-			return // the record was read all the same
+			return // the next poll writes it
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (e *Engine) update(s *sideState, w switchRecord, note engine.Note, start ti
 	if !s.known || note.Version != s.version || w != s.record {
 		s.known, s.version, s.record, s.frozenUntil = true, note.Version, w, time.Time{}
 		if !w.Thawed {
-			// It was written at least note.Age before the answer.
+			// The note was written at least note.Age ago.
 			s.frozenUntil = now.Add(w.freeze() - note.Age)
 		}
 	}
@@ -111,7 +111,7 @@ func (e *Engine) update(s *sideState, w switchRecord, note engine.Note, start ti
 	}
 	if e.alone && s.side == e.record.Side {
 		e.alone = false
-		s.frozenUntil = later(s.frozenUntil, now.Add(e.withOwnNeeds(w).freeze()))
+		s.frozenUntil = later(s.frozenUntil, now.Add(e.withOwnLimits(w).freeze()))
 		e.announce(e.record, now)
 	}
 }
@@ -128,17 +128,18 @@ func (e *Engine) announce(w switchRecord, now time.Time) {
 	e.logger.Warn("standby: switched", "to", w.Side, "epoch", w.Epoch, "by", w.By, "freeze", w.freeze())
 }
 
-// withOwnNeeds returns w with values at least as long as this process needs: its View,
-// and the longest lease that it was asked for.
-func (e *Engine) withOwnNeeds(w switchRecord) switchRecord {
+// withOwnLimits returns w, raised to the View of this process and to the longest lease that
+// it has requested.
+func (e *Engine) withOwnLimits(w switchRecord) switchRecord {
 	if e.operator {
 		return w
 	}
-	return w.atLeast(time.Duration(e.needed.Load()), e.config.view)
+	return w.atLeast(time.Duration(e.requested.Load()), e.config.view)
 }
 
-// correction returns the record to write on a side, if it is outdated: the latest
-// record, and on the active side the needs of this process, after the freeze.
+// correction returns the record to write on a side whose record is outdated: the latest
+// one. After the freeze, it also raises the record of the active side to the View and
+// lease of this process.
 func (e *Engine) correction(s *sideState) (text string, version uint64, behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -146,7 +147,7 @@ func (e *Engine) correction(s *sideState) (text string, version uint64, behind b
 		return "", 0, false
 	}
 	w := e.record
-	if wanted := e.withOwnNeeds(w); wanted != w && e.thawed(s, w) {
+	if wanted := e.withOwnLimits(w); wanted != w && e.thawed(s, w) {
 		w, w.Thawed = wanted, true
 	}
 	if w.supersedes(s.record) {
@@ -155,8 +156,8 @@ func (e *Engine) correction(s *sideState) (text string, version uint64, behind b
 	return "", 0, false
 }
 
-// thawed reports whether s is active by w and its freeze has passed. A side without
-// w has not begun its freeze.
+// thawed reports whether the freeze after w has passed, for a side s that is active by w
+// or for Local. A side that lacks w has not begun its freeze.
 func (e *Engine) thawed(s *sideState, w switchRecord) bool {
 	switch w.Side {
 	case Local:
@@ -170,8 +171,8 @@ func (e *Engine) thawed(s *sideState, w switchRecord) bool {
 	return !time.Now().Before(e.at(w.Side).frozenUntil)
 }
 
-// unverified reports whether s has no record and the other side has not been read: it
-// may never have had one, or may have lost it.
+// unverified reports whether s has no record and the other side has not been read. Then s
+// may have lost its record, or may never have had one.
 func (e *Engine) unverified(s *sideState) bool { return s.version == 0 && !e.other(s).known }
 
 func later(a, b time.Time) time.Time {

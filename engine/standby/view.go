@@ -18,8 +18,8 @@ type view struct {
 	longest     time.Duration // the longest lease that the record allows
 	blocked     error         // why nothing is granted; nil otherwise
 	opensAt     time.Time     // nothing is granted before that
-	staleAt     time.Time     // nor after that, unless the record is read again; zero if it need not be
-	searchUntil time.Time     // until then holds from before the switch may exist
+	staleAt     time.Time     // nothing is granted after that, unless the record is read again; zero for no limit
+	searchUntil time.Time     // until then, holds from before the switch may exist
 }
 
 // publish makes a new view. The caller holds the mutex.
@@ -36,7 +36,7 @@ func (e *Engine) publish() {
 	case e.operator:
 		v.blocked = errors.New("standby: an operator is granted nothing: omit the option Operator")
 	case side == Local:
-		e.usedLocal, v.longest = true, e.longest // without a record that other processes share
+		e.usedLocal, v.longest = true, e.longest // local leases need no record
 	case !s.known:
 		v.blocked = unavailable("the %v has not been reached yet: %w", side, s.err)
 	case e.unverified(s):
@@ -47,7 +47,7 @@ func (e *Engine) publish() {
 	case s.record.atLeast(0, e.config.view) != s.record:
 		v.blocked = unavailable("the record on the %v lacks View(%v) of this process", side, e.config.view)
 		if time.Now().Before(s.frozenUntil) {
-			v.blocked = nil // written when the freeze has passed
+			v.blocked = nil // this View is written when the freeze has passed
 			v.staleAt = s.frozenUntil
 		}
 	default:
@@ -92,7 +92,7 @@ func (v *view) refusal(now time.Time) error {
 	return nil
 }
 
-var errStale = errors.New("it did not answer; see View")
+var errStale = errors.New("the side did not answer within View")
 
 // reached reports whether t has passed by the monotonic or the wall clock: the former
 // stops while the machine sleeps.
@@ -100,7 +100,7 @@ func reached(now, t time.Time) bool {
 	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
 }
 
-// check returns the view by which a lease may be requested now, or why it may not.
+// check returns the current view, or an error if the lease may not be requested now.
 func (e *Engine) check(ctx context.Context, lease time.Duration) (*view, error) {
 	v, now := e.view.Load(), time.Now()
 	if err := v.refusal(now); err != nil {
@@ -115,35 +115,36 @@ func (e *Engine) check(ctx context.Context, lease time.Duration) (*view, error) 
 	if err := ctx.Err(); err != nil {
 		return v, err
 	}
-	if e.need(lease); lease > v.longest {
+	if e.recordLease(lease); lease > v.longest {
 		return e.raise(ctx, lease)
 	}
 	return v, nil
 }
 
-// need notes that a lease is requested.
-func (e *Engine) need(lease time.Duration) {
+// recordLease raises requested to a lease that is to be requested.
+func (e *Engine) recordLease(lease time.Duration) {
 	for {
-		was := e.needed.Load()
-		if int64(lease) <= was || e.needed.CompareAndSwap(was, int64(lease)) {
+		was := e.requested.Load()
+		if int64(lease) <= was || e.requested.CompareAndSwap(was, int64(lease)) {
 			return
 		}
 	}
 }
 
-// raise writes a longer lease than any before into the record of the active side, and of
-// the other one if it can be reached: a forced switch may know that one only. A switch
-// freezes for the longest lease in the record, so it is not requested earlier.
+// raise writes a lease that the record does not allow yet into the record of the active
+// side. A switch freezes for the longest lease in the record, so the lease must be written
+// before it is requested. raise also writes it on the other side, if it can be reached: a
+// forced switch may read only that side.
 func (e *Engine) raise(ctx context.Context, lease time.Duration) (*view, error) {
 	select {
-	case <-e.raising: // one at a time: the first writes it for the others
+	case <-e.raising: // one caller at a time: the first also writes the leases of the others
 		defer func() { e.raising <- struct{}{} }()
 	case <-ctx.Done():
 		return e.view.Load(), ctx.Err()
 	}
 	v := e.view.Load()
 	if lease > v.longest && v.side != Local {
-		ctx := context.WithoutCancel(ctx) // a caller that gives up says nothing of the side
+		ctx := context.WithoutCancel(ctx) // a caller that gives up must not make the side look down
 		e.sync(ctx, v.sideState)
 		if other := e.other(v.sideState); e.isBehind(other) {
 			e.sync(ctx, other)
@@ -168,7 +169,7 @@ func (e *Engine) checkLease(lease time.Duration) error {
 	return nil
 }
 
-// order returns the sides that may have a lock, the likeliest first.
+// order returns the sides that may have a lock, the most likely one first.
 func (v *view) order(now time.Time) []*sideState {
 	switch {
 	case v.frozen(now): // nothing was granted here yet
@@ -179,7 +180,7 @@ func (v *view) order(now time.Time) []*sideState {
 	return []*sideState{v.sideState}
 }
 
-// lossError is the error of a renewal from before the switch.
+// lossError returns the error for renewing a lock from before the switch.
 func (v *view) lossError() error {
 	return fmt.Errorf("standby: switched to %v (epoch %d): %w", v.side, v.epoch, engine.ErrSwitched)
 }

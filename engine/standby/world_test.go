@@ -29,12 +29,12 @@ type world struct {
 	attempts           int
 }
 
-// A process has its own connection to each of the two, which can be cut.
+// A process has its own connection to each of the two engines, which can be cut.
 type process struct {
 	*standby.Engine
-	world    *world
-	toFirst  *enginetest.Faulty
-	toSecond *enginetest.Faulty
+	world     *world
+	toPrimary *enginetest.Faulty
+	toStandby *enginetest.Faulty
 }
 
 // inWorld runs a test in virtual time.
@@ -42,26 +42,26 @@ func inWorld(t *testing.T, sentence string, test func(w *world)) {
 	t.Run(sentence, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{T: t, primary: memory.New(), secondary: memory.New()}
-			w.operator = join(t, w.primary, w.secondary, standby.Operator(), standby.Name("ops"))
+			w.operator = newEngine(t, w.primary, w.secondary, standby.Operator(), standby.Name("ops"))
 			test(w)
 		})
 	})
 }
 
-// starts starts a process that has requested a lease, if it is granted any.
-func (w *world) starts(opts ...standby.Option) *process {
+// start starts a process and lets it request a lease, unless nothing is granted now.
+func (w *world) start(opts ...standby.Option) *process {
 	w.Helper()
-	p := w.startsIdle(opts...)
+	p := w.startIdle(opts...)
 	if p.State().Closed == nil {
-		p.requests(longest)
+		p.requestLease(longest)
 	}
 	return p
 }
 
-// requests acquires and releases a lock.
-func (p *process) requests(lease time.Duration) {
+// requestLease acquires and releases a lock.
+func (p *process) requestLease(lease time.Duration) {
 	p.world.Helper()
-	r := p.world.ask("first")
+	r := p.world.request("first")
 	r.Lease = lease
 	p.granted(r)
 	if _, err := p.Release(context.Background(), r); err != nil {
@@ -69,11 +69,11 @@ func (p *process) requests(lease time.Duration) {
 	}
 }
 
-// startsIdle starts a process that has requested nothing.
-func (w *world) startsIdle(opts ...standby.Option) *process {
+// startIdle starts a process that has requested nothing.
+func (w *world) startIdle(opts ...standby.Option) *process {
 	w.Helper()
-	p := &process{world: w, toFirst: enginetest.NewFaulty(w.primary), toSecond: enginetest.NewFaulty(w.secondary)}
-	p.Engine = join(w, p.toFirst, p.toSecond, append([]standby.Option{standby.LongestLease(longest), standby.View(view)}, opts...)...)
+	p := &process{world: w, toPrimary: enginetest.NewFaulty(w.primary), toStandby: enginetest.NewFaulty(w.secondary)}
+	p.Engine = newEngine(w, p.toPrimary, p.toStandby, append([]standby.Option{standby.LongestLease(longest), standby.View(view)}, opts...)...)
 	return p
 }
 
@@ -87,8 +87,8 @@ func cut(f *enginetest.Faulty) {
 	}
 }
 
-// switches requires that the operator can switch.
-func (w *world) switches(to standby.Side) standby.Report {
+// switchTo requires that the operator can switch.
+func (w *world) switchTo(to standby.Side) standby.Report {
 	w.Helper()
 	r, err := w.operator.Switch(context.Background(), to)
 	if err != nil {
@@ -97,8 +97,8 @@ func (w *world) switches(to standby.Side) standby.Report {
 	return r
 }
 
-// ask returns a new request.
-func (w *world) ask(key string) engine.Request {
+// request returns a new request.
+func (w *world) request(key string) engine.Request {
 	w.attempts++
 	id := fmt.Sprint(w.attempts)
 	return engine.Request{Key: key, Holder: "5ba00000-0000-4000-8000-00000000000a:" + id, Attempt: id, Lease: longest}
@@ -140,8 +140,8 @@ func heldOn(t testing.TB, e *memory.Engine, key string) bool {
 	return len(l.Holders) > 0
 }
 
-// found requires the state that a claim finds.
-func (p *process) found(c engine.Claim, state engine.State, result string) engine.Record {
+// wantClaim requires the state and result that a claim returns.
+func (p *process) wantClaim(c engine.Claim, state engine.State, result string) engine.Record {
 	p.world.Helper()
 	r, err := p.Capabilities().Ledger.Claim(context.Background(), c)
 	if err != nil || r.State != state || string(r.Result) != result {
@@ -150,13 +150,13 @@ func (p *process) found(c engine.Claim, state engine.State, result string) engin
 	return r
 }
 
-// settles requires that p can settle c as done.
-func (p *process) settles(c engine.Claim) {
+// settle requires that p can settle c as done.
+func (p *process) settle(c engine.Claim) {
 	p.world.Helper()
 	o, err := p.Capabilities().Ledger.Settle(context.Background(), engine.Settlement{
 		Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Result: []byte("paid"), Retain: time.Hour,
 	})
 	if err != nil || o != engine.Released {
-		p.world.Fatalf("settle: %v, %v", o, err)
+		p.world.Fatalf("settle: %v, %v; want %v", o, err, engine.Released)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// selfHelp switches automatically or degrades, if the options allow it, after a read of
-// side s.
-func (e *Engine) selfHelp(ctx context.Context, s *sideState) {
+// switchOrDegrade runs after each read of side s. With the option Automatic it may switch
+// to s. With Degrade it may let this process use Local on its own.
+func (e *Engine) switchOrDegrade(ctx context.Context, s *sideState) {
 	now := time.Now()
 	e.mu.Lock()
 	active, other := e.record.Side, e.other(s)
@@ -48,11 +48,11 @@ func (e *Engine) degradeAlone(now time.Time) {
 
 // nextRecord returns the record of a new switch.
 func (e *Engine) nextRecord(to Side, by string) switchRecord {
-	w := e.withOwnNeeds(switchRecord{
+	w := e.withOwnLimits(switchRecord{
 		Format: format, Epoch: e.record.Epoch + 1, Side: to, Since: time.Now().UTC().Truncate(time.Millisecond), By: by,
 		Longest: e.record.Longest, View: e.record.View,
 	})
-	for _, s := range e.shared { // a side may know of longer leases
+	for _, s := range e.shared { // the record of a side may allow longer leases
 		w = w.atLeast(time.Duration(s.record.Longest), time.Duration(s.record.View))
 	}
 	return w
