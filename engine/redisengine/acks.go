@@ -34,10 +34,11 @@ func (a Acks) check() error {
 // granted. If too few do within [AckTimeout], the grant is undone and the call fails with
 // [engine.ErrUnavailable]. Default: [NoAcks].
 //
-// It makes it less likely that a failover loses a grant, but not impossible: another
+// With acknowledgements a failover is less likely to lose a grant. It still may: another
 // replica may be promoted. Each grant has its own connection while it waits, and calls
-// are not merged into batches. Renewals are not acknowledged, so that a lost replica
-// costs no held lock: a promoted replica may lack the last one. It panics if a is not one of the constants above.
+// are not merged into batches. Renewals are not acknowledged, so that a replica that is
+// down ends no lock. A promoted replica may therefore lack the last renewal. Acknowledge
+// panics if a is not one of the constants above.
 func Acknowledge(a Acks) Option {
 	if err := a.check(); err != nil {
 		panic("redis: Acknowledge: " + err.Error())
@@ -62,7 +63,7 @@ func AckTimeout(d time.Duration) Option {
 }
 
 // evalAcked sends a call that grants something, and waits for replicas if required. It
-// returns how many are missing.
+// returns how many acknowledgements are missing.
 func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing int, err error) {
 	if e.acks == NoAcks {
 		reply, err = e.client.Eval(ctx, c)
@@ -77,12 +78,12 @@ func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing i
 	return reply, max(0, c.Acks-reply.Acked), err
 }
 
-// acksMissing is the error of a grant that too few replicas have acknowledged. undone is
-// the error of undoing it.
-func acksMissing(name string, missing int, undone error) error {
+// acksMissing returns the error of a grant that too few replicas have acknowledged. undoErr
+// is the error of undoing the grant.
+func acksMissing(name string, missing int, undoErr error) error {
 	text := fmt.Sprintf("%d of the required replicas did not acknowledge the grant in time", missing)
-	if undone != nil {
-		return fail(name, fmt.Sprintf("%s, and undoing it failed: %v", text, undone), engine.ErrUnknown, undone)
+	if undoErr != nil {
+		return fail(name, fmt.Sprintf("%s, and undoing it failed: %v", text, undoErr), engine.ErrUnknown, undoErr)
 	}
 	return fail(name, text+", so it was undone: check that they are connected and keep up, or require fewer acks", engine.ErrUnavailable)
 }
@@ -101,14 +102,14 @@ func (e *Engine) acksNeeded(ctx context.Context, key string) (int, error) {
 	if e.acks == AnyAck {
 		return 1, nil
 	}
-	home := ""
+	primary := ""
 	if e.cluster != nil {
 		var err error
-		if home, err = e.cluster.PrimaryFor(ctx, key); err != nil {
+		if primary, err = e.cluster.PrimaryFor(ctx, key); err != nil {
 			return 0, &NotSentError{Err: err}
 		}
 	}
-	n, err := e.replicas.count(home, func() (int, error) { return e.countReplicas(ctx, key) })
+	n, err := e.replicas.count(primary, func() (int, error) { return e.countReplicas(ctx, key) })
 	var reply ReplyError
 	switch {
 	case errors.As(err, &reply):
@@ -122,7 +123,7 @@ func (e *Engine) acksNeeded(ctx context.Context, key string) (int, error) {
 	return max(1, (n+1)/2), nil // a majority of n+1, without the primary
 }
 
-// countReplicas asks the primary of a key.
+// countReplicas asks the primary of a key how many replicas it has.
 func (e *Engine) countReplicas(ctx context.Context, key string) (int, error) {
 	c := e.call(replicasScript)
 	defer c.free()
@@ -131,8 +132,8 @@ func (e *Engine) countReplicas(ctx context.Context, key string) (int, error) {
 	return int(reply.Int), err
 }
 
-// replicaCounts remembers how many replicas each primary has. A replica that has gone is
-// still required, until the engine is opened anew.
+// replicaCounts remembers how many replicas each primary has had. A replica that was
+// removed is still required, until the engine is opened again.
 type replicaCounts struct {
 	mu     sync.Mutex
 	counts map[string]int

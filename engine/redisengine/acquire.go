@@ -11,7 +11,8 @@ import (
 
 // The first item of an array that an acquire script returns; see acquire_common.lua.
 const (
-	// codeBusy has the lease left, the holder and the number of waiters ahead.
+	// codeBusy is followed by the remaining lease, the holder and the number of waiters
+	// ahead.
 	codeBusy = iota
 	codeGranted
 	codeLate
@@ -23,9 +24,9 @@ const (
 
 // Acquire implements [engine.Engine].
 //
-// The first calls go to the server directly; calls that arrive while these are on
-// their way share a batch. A batch grants only free locks, so the others follow with
-// a call of their own.
+// The first calls are sent directly. Calls that arrive before the answers share a batch. A
+// batch grants only free locks. A request for a lock that is not free is sent again in a
+// call of its own.
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	name, err := e.checkRequest(ctx, &r)
 	if err != nil {
@@ -77,10 +78,10 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return g, err
 }
 
-// deadline returns the server time in µs until which a first attempt may be granted
-// without a look at its tombstone: no longer than the caller waits, since it abandons
-// the attempt then. It is zero, so that the server looks, for a repeated attempt, and
-// in a cluster, whose nodes have different clocks.
+// deadline returns the server time in µs until which the server may grant a first attempt
+// without reading its tombstone. Until then the caller waits, so it has not abandoned the
+// attempt. With a deadline of zero, the server reads the tombstone: for a repeated attempt,
+// and in a cluster, whose nodes have different clocks.
 func (e *Engine) deadline(ctx context.Context, retry bool) int64 {
 	if retry || e.cluster != nil {
 		return 0
@@ -93,18 +94,19 @@ func (e *Engine) deadline(ctx context.Context, retry bool) int64 {
 }
 
 const (
-	// impatient is the time left to a caller below which its queue position ends with its
-	// patience. Above that, its abandon comes in time.
+	// impatient is the longest remaining time of a caller whose queue position expires
+	// when the caller gives up. With more time left, the caller's Abandon removes the
+	// position.
 	impatient = time.Second
 
-	// maxReaction is how much earlier such a position ends at most, so that the caller can
-	// still react to a message.
+	// maxReaction is how much earlier such a position expires at most, so that the caller
+	// can still react to a message.
 	maxReaction = 10 * time.Millisecond
 )
 
 // reservation returns how long to keep the queue position of a caller. Without a limit for
-// impatient callers, a queue of them is always led by one that gives up before it can be
-// granted the lock.
+// impatient callers, their queue would always be led by a caller that gives up before it
+// can be granted the lock.
 func reservation(ctx context.Context, requested time.Duration) time.Duration {
 	end, ok := ctx.Deadline()
 	left := time.Until(end)
@@ -114,7 +116,7 @@ func reservation(ctx context.Context, requested time.Duration) time.Duration {
 	return min(requested, max(left-min(left/4, maxReaction), time.Millisecond))
 }
 
-// isLate reports whether the call came after its deadline: then it changed nothing.
+// isLate reports whether the call arrived after its deadline. Then it changed nothing.
 func isLate(reply Reply) bool { return reply.List != nil && reply.List[0].Int == codeLate }
 
 // sendAcquire runs the acquire script of r's kind. It also returns how many replicas

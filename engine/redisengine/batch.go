@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// mergers merge calls of one sort, one for exclusive and one for fair locks. Locks of
-// other kinds are not merged. Fair locks have their own because the script gets one more
-// key for each lock.
+// mergers merge either acquisitions or releases. Exclusive and fair locks have a merger
+// each, because the scripts get one more key for each fair lock. Calls for locks of other
+// kinds are not merged.
 type mergers struct{ exclusive, fair merger }
 
 // open sets the functions that send batches.
@@ -47,7 +47,7 @@ func (e *Engine) lockItem(name string, r *engine.Request, deadline int64) *batch
 }
 
 // acquireMany acquires the free locks of a batch. The answer of each item is its
-// fence, or 0 if the lock is not free or the batch came late.
+// fence, or 0 if the lock is not free or the batch arrived after its deadline.
 func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	c := e.call(acquireManyScript)
 	defer c.free()

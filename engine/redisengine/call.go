@@ -34,23 +34,23 @@ func (c *Call) args(args ...string)  { c.Args = append(c.Args, args...) }
 
 // A lastText caches the text of the last value: arguments differ little from call to
 // call.
-type lastText[T comparable] struct{ last atomic.Pointer[rendered[T]] }
+type lastText[T comparable] struct{ last atomic.Pointer[cachedText[T]] }
 
-// A rendered is a value with its text. It is never changed, so readers need no mutex.
-type rendered[T comparable] struct {
-	of   T
-	text string
+// A cachedText is a value with its text. It is never changed, so readers need no mutex.
+type cachedText[T comparable] struct {
+	value T
+	text  string
 }
 
 // text returns the text of a value. Two goroutines with different values replace each
 // other's text, which costs time but is correct.
-func (t *lastText[T]) text(of T, render func(T) string) string {
-	if r := t.last.Load(); r != nil && r.of == of {
-		return r.text
+func (t *lastText[T]) text(value T, render func(T) string) string {
+	if c := t.last.Load(); c != nil && c.value == value {
+		return c.text
 	}
-	r := &rendered[T]{of, render(of)}
-	t.last.Store(r)
-	return r.text
+	c := &cachedText[T]{value, render(value)}
+	t.last.Store(c)
+	return c.text
 }
 
 // millis renders durations in whole milliseconds.

@@ -23,12 +23,11 @@ const (
 // recordItems is the number of items that describe a record; see record_reply.lua.
 const recordItems = 6
 
-// isLateClaim reports whether the call came after its deadline: claim.lua then returns
+// isLateClaim reports whether the call arrived after its deadline. Then claim.lua returns
 // only the time.
 func isLateClaim(reply Reply) bool { return len(reply.List) == 1 }
 
-// sendClaim sends one claim. With a deadline of zero the server looks at the
-// tombstone.
+// sendClaim sends one claim. With a deadline of zero, the server reads the tombstone.
 func (e *Engine) sendClaim(ctx context.Context, name string, c *engine.Claim, deadline int64) (reply Reply, missing int, err error) {
 	call := e.call(claimScript)
 	defer call.free()
@@ -61,7 +60,7 @@ func entrySuffix(c *engine.Claim) string {
 	return string(appendSized(appendSized(make([]byte, 0, 128), c.Attempt), c.Fingerprint))
 }
 
-// entryAttempt returns an attempt as it stands in an entry.
+// entryAttempt returns an attempt as an entry stores it.
 func entryAttempt(attempt string) string {
 	return string(appendSized(make([]byte, 0, 64), attempt))
 }
@@ -77,26 +76,26 @@ func appendSized(b []byte, text string) []byte {
 // text is rendered once.
 type claimTerms struct {
 	lease, retain time.Duration
-	take          bool
+	takeOver      bool
 }
 
 // claimTerms renders the terms of a claim for claim.lua.
 func (e *Engine) claimTerms(c *engine.Claim) string {
 	return e.claimText.text(claimTerms{c.Lease, c.Retain, c.TakeOver}, func(t claimTerms) string {
-		return fmt.Sprintf("%d %d %s", ceil(t.lease), ceil(t.retain), boolArg(t.take))
+		return fmt.Sprintf("%d %d %s", ceil(t.lease), ceil(t.retain), boolArg(t.takeOver))
 	})
 }
 
-// parseClaim reads the answer to one claim: now, which is also its fence, if it was
-// granted, and otherwise the description of its record.
-func parseClaim(name string, c *engine.Claim, now int64, about []Item) (engine.Record, error) {
-	if about == nil {
+// parseClaim reads the answer to one claim. Without a description, the claim was granted
+// and now is its fence. A description is that of the record at the key.
+func parseClaim(name string, c *engine.Claim, now int64, description []Item) (engine.Record, error) {
+	if description == nil {
 		return engine.Record{
 			Key: c.Key, State: engine.Running, Granted: true, Fence: uint64(now), Began: micros(now),
 			Left: c.Lease, Fingerprint: c.Fingerprint,
 		}, nil
 	}
-	switch about[0].Int {
+	switch description[0].Int {
 	case codeClaimAbandoned:
 		return engine.Record{}, abandonedError(name)
 	case codeMismatch:
@@ -104,7 +103,7 @@ func parseClaim(name string, c *engine.Claim, now int64, about []Item) (engine.R
 	case codeNotRecord:
 		return engine.Record{}, notRecord(name)
 	}
-	return parseRecord(c.Key, now, about), nil
+	return parseRecord(c.Key, now, description), nil
 }
 
 // claimItem returns the item of a claim.
@@ -115,7 +114,7 @@ func (e *Engine) claimItem(name string, c *engine.Claim, deadline int64) *batchI
 }
 
 // claimMany sends a batch of claims. The answer of each item is for [parseClaim], or
-// empty if the batch came late.
+// empty if the batch arrived after its deadline.
 func (e *Engine) claimMany(batch []*batchItem) error {
 	c := e.call(claimScript)
 	defer c.free()

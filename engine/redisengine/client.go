@@ -31,8 +31,8 @@ type Client interface {
 
 // A Listener is a connection for messages.
 type Listener interface {
-	// Subscribe and Unsubscribe may return before the server has confirmed. A channel that
-	// the user may not use is left out, and the others are subscribed to.
+	// Subscribe and Unsubscribe may return before the server has confirmed. Subscribe
+	// skips channels that the user may not use.
 	Subscribe(ctx context.Context, channels []string) error
 	Unsubscribe(ctx context.Context, channels []string) error
 
@@ -101,7 +101,8 @@ func (e ReplyError) Code() string {
 	return code
 }
 
-// scriptError is the text of an error inside a script in Redis 6. It may repeat the place.
+// scriptError is the text of an error inside a script in Redis 6. It may name the script and
+// line twice.
 var scriptError = regexp.MustCompile(`^(?:ERR )?(?:Error running script .*)?@user_script: ?\d+: -?([A-Z]+) `)
 
 // NoScript reports whether the server does not know the hash of a script.

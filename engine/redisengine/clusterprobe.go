@@ -10,7 +10,7 @@ import (
 )
 
 // clusterEndpoints asks the known nodes for all nodes, and for the number of slots that are
-// served. The lowest answer counts.
+// served. It reports the lowest number.
 func (s *Topology) clusterEndpoints(ctx context.Context, h *engine.Health) []endpoint {
 	var mu sync.Mutex // guards h, found and answered
 	var asking sync.WaitGroup
@@ -67,8 +67,8 @@ func (s *Topology) readCluster(ctx context.Context, addr string) (endpoints []en
 		return nil, 0, false
 	}
 	list, _ := nodes.(string)
-	about, _ := info.(string)
-	served, _ = strconv.Atoi(field("\n"+about, "cluster_slots_ok"))
+	text, _ := info.(string)
+	served, _ = strconv.Atoi(field("\n"+text, "cluster_slots_ok"))
 	return clusterNodes(list, addr), served, true
 }
 

@@ -31,7 +31,7 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	defer c.free()
 	reply, err := e.client.Eval(ctx, c)
 	if err == nil && len(reply.List) != 3 {
-		err = fmt.Errorf("%d answers to 3 questions", len(reply.List))
+		err = fmt.Errorf("the reply has %d items, want 3", len(reply.List))
 	}
 	if err != nil {
 		return engine.Incarnation{}, e.explain(ctx, "incarnation", incarnationScript, err)
@@ -50,8 +50,8 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	return engine.Incarnation{ID: run, Age: time.Duration(max(seconds-1, 0)) * time.Second}, nil
 }
 
-// syncsAlways reports whether the server syncs every write before it answers; false if it
-// does not say.
+// syncsAlways reports whether the server syncs every write before it answers. It returns
+// false if the server does not tell.
 func (e *Engine) syncsAlways(ctx context.Context) bool {
 	client := e.client
 	// Incarnation has just made a call, so a lazy client is connected.

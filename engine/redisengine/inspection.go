@@ -12,7 +12,7 @@ import (
 // An inspection is what inspect.lua or force_release.lua returned.
 type inspection struct {
 	lock     engine.Lock
-	attempts []string // that were revoked
+	attempts []string // the revoked attempts
 }
 
 // kindsByName are the kinds by their names in the scripts.
@@ -55,17 +55,17 @@ func parseInspection(key string, list []Item) inspection {
 // clients returns the IDs of the clients whose locks were revoked. The holder may be a named
 // owner, so the attempts count as well.
 func (f inspection) clients() (ids []string) {
-	note := func(name string) {
+	add := func(name string) {
 		if at := strings.LastIndexByte(name, ':'); at > 0 {
 			ids = append(ids, name[:at])
 		}
 	}
 	for _, h := range f.lock.Holders {
-		note(h.Name)
+		add(h.Name)
 	}
 	for _, name := range f.attempts {
 		_, attempt, _ := strings.Cut(name, "/")
-		note(attempt)
+		add(attempt)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)

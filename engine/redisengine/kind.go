@@ -63,8 +63,8 @@ var kinds = map[engine.Kind]*kind{
 	},
 }
 
-// maxQueueLease is the longest reservation of a queue position. The scripts take a
-// longer one for that of a client of another library with a wrong clock.
+// maxQueueLease is the longest reservation of a queue position. The scripts treat a
+// longer one as an error: another library's client has written it with a wrong clock.
 const maxQueueLease = 24 * time.Hour
 
 // kindArgs adds the arguments that only the acquire script of r's kind has.

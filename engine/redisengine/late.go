@@ -14,15 +14,15 @@ type lateGrant struct {
 	name, holder, attempt string
 	lease                 time.Duration
 	kind                  engine.Kind
-	claim                 bool // of a ledger
+	claim                 bool // the attempt claims a record; otherwise it acquires a lock
 }
 
-// lateGrant returns that of a request.
+// lateGrant returns the lateGrant of a request.
 func (e *Engine) lateGrant(name string, r *engine.Request) lateGrant {
 	return lateGrant{engine: e, name: name, holder: r.Holder, attempt: r.Attempt, lease: r.Lease, kind: r.Kind}
 }
 
-// lateClaim returns that of a claim.
+// lateClaim returns the lateGrant of a claim.
 func (e *Engine) lateClaim(name string, c *engine.Claim) lateGrant {
 	return lateGrant{engine: e, name: name, attempt: c.Attempt, lease: c.Lease, claim: true}
 }

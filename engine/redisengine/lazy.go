@@ -9,9 +9,8 @@ import (
 )
 
 // Lazy lets [Open] succeed while the server is down: the engine connects on a later
-// call, and until then its calls fail with [engine.ErrUnavailable]. It is for one of
-// several engines, as in a quorum or a standby, so that a process can start while that
-// one is down.
+// call, and until then its calls fail with [engine.ErrUnavailable]. Use it for the engines
+// of a quorum or a standby, so that a process can start while one of them is down.
 func Lazy() Option {
 	return func(e *Engine) { e.lazy = true }
 }
@@ -26,15 +25,15 @@ type lazyClient struct {
 
 	mu      sync.Mutex // held while connecting, so that one caller connects for all
 	client  Client     // nil until connected
-	err     error      // of the last attempt to connect
+	err     error      // why the last attempt to connect failed
 	retryAt time.Time  // when to connect again
 	closed  bool
 }
 
-// newLazyClient returns a client that connects on demand. why is the error of the first
+// newLazyClient returns a client that connects on demand. err is the error of the first
 // attempt.
-func newLazyClient(t engine.Topology, connect func(ctx context.Context) (Client, error), why error) Client {
-	l := &lazyClient{connect: connect, err: why, retryAt: time.Now().Add(lazyRetry)}
+func newLazyClient(t engine.Topology, connect func(ctx context.Context) (Client, error), err error) Client {
+	l := &lazyClient{connect: connect, err: err, retryAt: time.Now().Add(lazyRetry)}
 	if t == engine.Cluster {
 		return &lazyCluster{l}
 	}

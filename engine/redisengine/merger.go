@@ -17,30 +17,30 @@ const (
 	maxBatch = 32
 )
 
-// A merger lets concurrent calls share a call to the server: a script for many locks
-// costs the server less than half of as many scripts for one lock each.
+// A merger lets concurrent calls share one call to the server. One script for many locks
+// costs the server less than half as much as one script for each lock.
 //
 // Without concurrency no call waits for another: the first ones are sent directly,
 // and calls that arrive meanwhile form the next batch.
 type merger struct {
-	exec    func([]*batchItem) error // sets the answer of each item; on an error reply nothing has happened
+	exec    func([]*batchItem) error // sends a batch and sets the answer of each item; an error reply changes nothing
 	senders sync.WaitGroup           // goroutines that send batches
 
 	mu          sync.Mutex
 	inFlight    int            // direct calls and batches
-	pending     []*batchItem   // wait for the next batch
-	freeBatches [][]*batchItem // for reuse
+	pending     []*batchItem   // calls that wait for the next batch
+	freeBatches [][]*batchItem // slices to reuse
 }
 
 // A batchItem is a call in a batch.
 type batchItem struct {
-	name            string // of the lock
+	name            string // the lock or record
 	holder, attempt string
 	lease           string // ms
 	deadline        int64  // µs
-	terms, result   string // of a claim
+	terms, result   string // only of claims and settlements
 
-	late lateGrant // gets an answer whose caller has left
+	late lateGrant // undoes a grant whose caller has left
 
 	answer Reply // empty if the call must be sent by itself
 	err    error
@@ -115,9 +115,9 @@ func (m *merger) enqueue(ctx context.Context, item *batchItem) (Reply, error) {
 
 // How far a call had come when its caller gave up.
 const (
-	itemQueued   = iota // it is not sent any more
-	itemSent            // its answer goes to late
-	itemAnswered        // its answer can be read
+	itemQueued   = iota // the call will not be sent
+	itemSent            // the answer goes to late
+	itemAnswered        // the answer can be read
 )
 
 // cancel removes a pending call, and returns how far the call has come.
@@ -193,8 +193,8 @@ func (item *batchItem) finish() {
 	item.done <- struct{}{}
 }
 
-// failPending fails the pending calls if the server did not answer the one before:
-// they must not wait for one timeout after the other.
+// failPending fails the pending calls if err means that the server did not answer the call
+// before them. They must not wait for one timeout after the other.
 func (m *merger) failPending(err error) {
 	if noAnswer(context.Background(), err) == nil {
 		return

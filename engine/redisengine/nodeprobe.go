@@ -23,7 +23,7 @@ type nodeProbe struct {
 	// Reported by a sentinel.
 	quorum    int
 	sentinels []string
-	replicas  []string // of the primary
+	replicas  []string // the primary's replicas
 }
 
 // fail records the first error, with advice if there is some.
@@ -53,7 +53,7 @@ func (p *nodeProbe) query(ctx context.Context, command ...string) (any, bool) {
 	// Hosted servers rename or remove commands, which looks like an unknown one.
 	case reply.Code() == "NOPERM", strings.Contains(string(reply), "unknown command"):
 		p.deny(commandName(command))
-	// Other replies, such as NOSCRIPT, are the expected answers to harmless questions.
+	// Other replies, such as NOSCRIPT, are expected: they show that the command is allowed.
 	case slices.Contains([]string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN"}, reply.Code()):
 		p.fail(ctx, reply)
 	}

@@ -22,7 +22,7 @@ func (e *Engine) ReadNote(ctx context.Context, name string) (engine.Note, error)
 	c.keys(noteKey(key))
 	reply, err := e.client.Eval(ctx, c)
 	if err == nil && len(reply.List) != 3 {
-		err = fmt.Errorf("%d items about a note", len(reply.List))
+		err = fmt.Errorf("the reply has %d items, want 3", len(reply.List))
 	}
 	if err != nil {
 		return engine.Note{}, e.explain(ctx, key, readNoteScript, err)

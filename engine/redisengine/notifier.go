@@ -13,7 +13,7 @@ const (
 	// contended lock soon has another waiter.
 	unsubscribeDelay = time.Second
 
-	// The pause before a lost connection is opened again doubles between these.
+	// The pause before reconnecting doubles from minRedial to maxRedial.
 	minRedial = 50 * time.Millisecond
 	maxRedial = time.Second
 )
@@ -27,7 +27,7 @@ type notifier struct {
 	client  Client
 	mode    PublishMode
 	running sync.WaitGroup
-	changed chan struct{} // added is not empty
+	changed chan struct{} // receives when added is not empty
 
 	// mu guards the fields below. The goroutine does not hold it while it uses the
 	// connection.
@@ -38,7 +38,8 @@ type notifier struct {
 	added         []string // channels to subscribe to
 }
 
-// A subscription is a channel with subscribers, or without any since a moment.
+// A subscription has the subscribers of one channel. It outlives the last one by
+// unsubscribeDelay.
 type subscription struct {
 	subscribers map[chan struct{}]struct{}
 	subscribed  bool      // confirmed by the server
@@ -50,7 +51,7 @@ func newNotifier(c Client, m PublishMode) *notifier {
 	return &notifier{client: c, mode: m, changed: make(chan struct{}, 1), subscriptions: make(map[string]*subscription)}
 }
 
-// subscribe returns a channel that receives after messages on some channels, until
+// subscribe returns a Go channel that receives after messages on the given channels, until
 // stop is called.
 func (n *notifier) subscribe(channels ...string) (wake <-chan struct{}, stop func()) {
 	n.mu.Lock()
@@ -277,8 +278,8 @@ func (n *notifier) sendUnsubscribe(ctx context.Context, l Listener) error {
 	for ch, t := range n.subscriptions {
 		if len(t.subscribers) == 0 && time.Since(t.idleSince) >= unsubscribeDelay {
 			unwanted = append(unwanted, ch)
-			// Deleted before the command is sent: a subscriber that comes now must
-			// subscribe again.
+			// It is deleted before the command is sent, so that a new subscriber
+			// subscribes again.
 			delete(n.subscriptions, ch)
 		}
 	}

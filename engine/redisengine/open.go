@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// heartbeat is the idle time after which a connection is tested. A server that does not
-// answer is given up after the timeout plus at most two heartbeats.
+// heartbeat is the idle time after which a connection is tested. A call to a server that
+// does not answer fails after the timeout plus at most two heartbeats.
 const heartbeat = 500 * time.Millisecond
 
 // Open connects to the server that a URL names:
@@ -62,7 +62,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	e := newEngine(append(a.options, opts...)...)
 	connect := func(ctx context.Context) (Client, error) { return e.connect(ctx, a) }
 	client, err := connect(ctx)
-	// Lazy forgives a server that is down, but no wrong password or version.
+	// Lazy tolerates a server that is down, but not a wrong password or version.
 	if err != nil && e.lazy && ctx.Err() == nil && errors.Is(err, engine.ErrUnavailable) {
 		client, err = newLazyClient(a.topology, connect, err), nil
 	}
@@ -88,15 +88,15 @@ func (e *Engine) connect(ctx context.Context, a *address) (Client, error) {
 	if err == nil {
 		err = e.checkServer(ctx, client, a.topology)
 	}
-	alone := rueidisClient{client: client, stopDial: end}
+	single := rueidisClient{client: client, stopDial: end}
 	if err != nil {
-		_ = alone.Close()
+		_ = single.Close()
 		return nil, e.openError(ctx, a, err)
 	}
 	if a.topology == engine.Cluster {
-		return newRueidisCluster(alone, a.refresh, a.redirects), nil
+		return newRueidisCluster(single, a.refresh, a.redirects), nil
 	}
-	return &alone, nil
+	return &single, nil
 }
 
 // clientOption returns the settings of rueidis. ConnWriteTimeout and KeepAlive bound the

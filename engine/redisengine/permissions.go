@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// readPermissions finds the commands of the scripts that the user may not run, and the
-// channels of clients. Permissions for keys and channels of locks are not checked.
+// readPermissions finds the script commands and the client channels that the user may not
+// use. It does not check the permissions for keys and for the channels of locks.
 func (p *nodeProbe) readPermissions(ctx context.Context) {
 	p.query(ctx, "EVALSHA", strings.Repeat("0", 40), "0") // an unknown script
 	// With these arguments WAIT returns at once.

@@ -48,7 +48,7 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	return e.healthOf(ctx, &s), nil
 }
 
-// healthOf is that of the servers, and what the engine itself knows.
+// healthOf returns the health of the servers, with the engine's own settings.
 func (e *Engine) healthOf(ctx context.Context, s *Topology) engine.Health {
 	h := s.health(ctx)
 	h.Acks, h.Timeout = string(e.acks), e.timeout

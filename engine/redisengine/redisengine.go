@@ -41,8 +41,8 @@ type Engine struct {
 	records       string
 	locks         string        // prefix of lock entries
 	results       string        // prefix of result entries
-	settleChannel string        // every subscriber to settlements listens here, too
-	timeout       time.Duration // of a call, until its outcome is unknown
+	settleChannel string        // every subscriber to settlements also subscribes to it
+	timeout       time.Duration // how long a call may take before its outcome is unknown
 	publish       PublishMode
 	redisson      bool
 	lazy          bool
@@ -50,7 +50,7 @@ type Engine struct {
 	acks       Acks
 	ackTimeout time.Duration
 	replicas   replicaCounts
-	cluster    Cluster  // the client if it is one of a cluster, otherwise nil
+	cluster    Cluster  // the client, if it is a cluster client; otherwise nil
 	address    *address // the URL that Open parsed, otherwise nil
 
 	// The clock is an estimate and the texts are caches, so a lost update costs only
@@ -79,11 +79,11 @@ type Engine struct {
 // On a cluster client, New asks a server for its version, unless [Publish] is given.
 // A server that does not answer counts as Redis 7 or later.
 func New(client rueidis.Client, opts ...Option) *Engine {
-	alone := rueidisClient{client: client}
+	single := rueidisClient{client: client}
 	if client.Mode() == rueidis.ClientModeCluster {
-		return On(newRueidisCluster(alone, defaultRefresh, defaultRedirects), opts...)
+		return On(newRueidisCluster(single, defaultRefresh, defaultRedirects), opts...)
 	}
-	return On(&alone, opts...)
+	return On(&single, opts...)
 }
 
 // On returns an engine on another Redis library, such as package goredis. The engine
@@ -185,7 +185,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	name, err := e.name(r.Key)
 	if err != nil {
-		return nil, func() {} // such a lock cannot be held
+		return nil, func() {} // the key is invalid, so the lock cannot be held
 	}
 	switch r.Kind {
 	case engine.Fair:

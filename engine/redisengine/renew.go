@@ -37,8 +37,8 @@ type renewals struct {
 	errs  []error
 }
 
-// renewGroups renews the requests without an error, in calls of one slot each. It passes the
-// error of one call to the next of the same slot.
+// renewGroups calls renew for the requests without an error. Each call has requests of one
+// slot. The error of a call is passed to the next call for the same slot.
 func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []int, err error) error) {
 	var calls sync.WaitGroup
 	groups := e.groupBySlot(names)
@@ -65,7 +65,8 @@ func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []i
 	calls.Wait()
 }
 
-// renew sends the chosen requests, unless err is set, and records their errors. It returns
+// renew sends the requests with the chosen indices and records their errors in b. If err is
+// not nil, an earlier call has failed: then it sends nothing and records err. It returns
 // the error of the call.
 func (e *Engine) renew(ctx context.Context, b *renewals, chosen []int, err error) error {
 	var reply Reply

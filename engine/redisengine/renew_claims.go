@@ -17,7 +17,8 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	return errs
 }
 
-// renewClaims sends the chosen claims, unless err is set, and records their errors. It
+// renewClaims sends the claims with the chosen indices and records their errors in errs. If
+// err is not nil, an earlier call has failed: then it sends nothing and records err. It
 // returns the error of the call.
 func (e *Engine) renewClaims(ctx context.Context, cs []engine.Claim, names []string, errs []error, chosen []int, err error) error {
 	var reply Reply
@@ -35,7 +36,7 @@ func (e *Engine) renewClaims(ctx context.Context, cs []engine.Claim, names []str
 	return err
 }
 
-// sendClaims sends one call. All lock entries come before all result entries, and
+// sendClaims sends one call. Its keys are all lock entries, then all result entries, so that
 // renew_claims.lua reads them with one MGET.
 func (e *Engine) sendClaims(ctx context.Context, cs []engine.Claim, names []string, chosen []int) (Reply, error) {
 	c := e.call(renewClaimsScript)

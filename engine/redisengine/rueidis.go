@@ -117,7 +117,7 @@ func items(list []rueidis.RedisMessage) []Item {
 	return all
 }
 
-// errDialTimeout replaces the end of another caller's context.
+// errDialTimeout replaces the context error of the caller that opened the connection.
 var errDialTimeout = errors.New("the server did not answer in time while the connection was opened")
 
 // rueidisError classifies an error as [Client] requires.
@@ -183,7 +183,7 @@ type rueidisListener struct {
 	lost     <-chan error // closed after the last call of a hook
 	ended    chan error   // receives when the connection is lost, or a slot has moved
 
-	left     sync.Map // channels that Unsubscribe has left
+	left     sync.Map // channels passed to Unsubscribe, until the server confirms
 	watching sync.WaitGroup
 }
 
@@ -241,7 +241,8 @@ func (l *rueidisListener) subscribe(ctx context.Context, channels []string) erro
 func (l *rueidisListener) Unsubscribe(ctx context.Context, channels []string) error {
 	if l.mode == Sharded {
 		for _, ch := range channels {
-			// Before the command is sent: its confirmation may arrive before Do returns.
+			// It is stored before the command is sent, because the confirmation may arrive
+			// before Do returns.
 			l.left.Store(ch, nil)
 		}
 		return l.conn.Do(ctx, l.conn.B().Sunsubscribe().Channel(channels...).Build()).Error()

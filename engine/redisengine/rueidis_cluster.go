@@ -20,8 +20,8 @@ type rueidisCluster struct {
 
 var _ Cluster = (*rueidisCluster)(nil)
 
-func newRueidisCluster(alone rueidisClient, refresh time.Duration, redirects int) *rueidisCluster {
-	c := &rueidisCluster{rueidisClient: alone, redirects: redirects}
+func newRueidisCluster(single rueidisClient, refresh time.Duration, redirects int) *rueidisCluster {
+	c := &rueidisCluster{rueidisClient: single, redirects: redirects}
 	c.SlotMap = &SlotMap{Fetch: c.askAny, Refresh: refresh}
 	return c
 }
@@ -78,7 +78,7 @@ func (c *rueidisCluster) askAny(ctx context.Context) ([]Span, error) {
 		err   error
 	}
 	nodes := c.client.Nodes()
-	answers, open, err := make(chan answer, len(nodes)), 0, errors.New("it has no nodes")
+	answers, open, err := make(chan answer, len(nodes)), 0, errors.New("the client knows no node")
 	// wait returns nil if there is no good answer within d.
 	wait := func(d <-chan time.Time) []Span {
 		select {
@@ -135,13 +135,13 @@ func askSlots(ctx context.Context, addr string, node rueidis.Client) ([]Span, er
 func readSpan(m *rueidis.RedisMessage, host string) (Span, error) {
 	item, err := m.ToArray()
 	if err != nil || len(item) < 3 {
-		return Span{}, fmt.Errorf("CLUSTER SLOTS has an item of %d: %w", len(item), err)
+		return Span{}, fmt.Errorf("CLUSTER SLOTS returned an item with %d parts, want 3 or more: %w", len(item), err)
 	}
 	from, errFrom := item[0].AsInt64()
 	to, errTo := item[1].AsInt64()
 	node, errNode := item[2].ToArray()
 	if errFrom != nil || errTo != nil || errNode != nil || len(node) < 2 {
-		return Span{}, fmt.Errorf("CLUSTER SLOTS has an odd item: %w", errors.Join(errFrom, errTo, errNode))
+		return Span{}, fmt.Errorf("CLUSTER SLOTS returned an invalid item: %w", errors.Join(errFrom, errTo, errNode))
 	}
 	if name, err := node[0].ToString(); err == nil && name != "" && name != "?" {
 		host = name

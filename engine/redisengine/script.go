@@ -10,7 +10,7 @@ import (
 // A Script is a Lua program that the engine runs on the server. The files in lua/
 // say what each script does.
 type Script struct {
-	Name string // of the file, without .lua
+	Name string // the name of the file, without .lua
 	Text string
 	SHA  string // identifies the script on the server
 }
@@ -23,7 +23,6 @@ var files embed.FS
 var (
 	acquireManyScript = script("acquire_many")
 	releaseManyScript = script("release_many")
-	abandonedScript   = script("abandoned")
 )
 
 // Scripts for records. claim.lua and settle.lua take a batch, because concurrent calls
@@ -39,6 +38,7 @@ var (
 )
 
 var (
+	abandonedScript    = script("abandoned")
 	renewScript        = script("renew")
 	countDownScript    = script("count_down")
 	inspectScript      = script("inspect", "clock", "queue", "lock_format", "readwrite", "inspect_common")

@@ -24,7 +24,7 @@ type SlotMap struct {
 	fetching *slotFetch // nil if no fetch is pending
 }
 
-// A slotFetch is made by one caller, for all that wait.
+// A slotFetch is one call of Fetch, by one caller for all callers that wait.
 type slotFetch struct {
 	done     chan struct{} // closed when the fields below are set
 	spans    []Span
@@ -127,8 +127,8 @@ func (m *SlotMap) current(ctx context.Context) ([]Span, error) {
 	}
 }
 
-// start returns the cached slots, or else a pending fetch and whether the caller must make
-// it.
+// start returns the cached slots. If they are outdated, it returns a pending fetch, and
+// whether the caller must run it.
 func (m *SlotMap) start() (spans []Span, f *slotFetch, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,8 +145,8 @@ func (m *SlotMap) start() (spans []Span, f *slotFetch, first bool) {
 	return nil, m.fetching, first
 }
 
-// fetch makes the fetch for all that wait, with the context of its caller. An answer is
-// as old as its request, not its arrival.
+// fetch runs f for all callers that wait, with the context of its own caller. The age of
+// the answer counts from the request, not from its arrival.
 func (m *SlotMap) fetch(ctx context.Context, f *slotFetch) {
 	defer close(f.done)
 	began := time.Now()

@@ -60,9 +60,10 @@ var parameters = map[string]func(a *address, value string) error{
 
 // Defaults of refresh and redirects.
 const (
-	// It is also how old cached slots and numbers of replicas may be.
+	// defaultRefresh is also how old cached slots and replica counts may be.
 	defaultRefresh = 2 * time.Second
-	// A slot that has just moved needs one. More are needed only while slots keep moving.
+	// A call to a slot that has just moved needs one redirect. It needs more only while
+	// slots keep moving.
 	defaultRedirects = 3
 )
 
