@@ -35,7 +35,7 @@ import (
 // timeout.
 //
 // On a cluster client, New asks a server for its version, unless [redisengine.Publish] is
-// given. New panics for a ring, which loses locks whenever a server comes or goes, and for a
+// given. New panics for a ring, which loses locks when a server is added or removed, and for a
 // cluster client with its own ClusterSlots, such as NewFailoverClusterClient's.
 func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.Engine {
 	switch c := client.(type) {
@@ -45,7 +45,7 @@ func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.
 		}
 		return redisengine.On(newCluster(c), opts...)
 	case *redis.Ring:
-		panic("goredis: New: a ring loses locks whenever a server comes or goes: use a cluster, or package quorum")
+		panic("goredis: New: a ring loses locks when a server is added or removed: use a cluster, or package quorum")
 	}
 	return redisengine.On(newAdapter(client), opts...)
 }
@@ -54,7 +54,7 @@ func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.
 type adapter struct {
 	client   redis.UniversalClient
 	renewals renewals
-	listens  *redis.Client // for messages, behind sentinels; otherwise nil
+	pubsub   *redis.Client // the engine's own client for messages, behind sentinels; otherwise nil
 
 	longest atomic.Int64 // the longest timeout of a call
 
@@ -68,7 +68,7 @@ func newAdapter(client redis.UniversalClient) *adapter {
 	a := &adapter{client: client}
 	a.renewals.spawn = a.spawn
 	if c, ok := client.(*redis.Client); ok && c.Options().Addr == failoverAddr {
-		a.listens = renewalClient(c)
+		a.pubsub = renewalClient(c)
 	}
 	return a
 }
@@ -105,13 +105,13 @@ func (a *adapter) Close() error {
 	case <-time.After(time.Duration(a.longest.Load()) + closeSlack):
 		err = errors.Join(err, errPending)
 	}
-	if a.listens != nil {
-		err = errors.Join(err, a.listens.Close())
+	if a.pubsub != nil {
+		err = errors.Join(err, a.pubsub.Close())
 	}
 	return err
 }
 
-// errPending is the error of a Close that did not wait any longer.
+// errPending is the error of a Close that stopped waiting.
 var errPending = errors.New("goredis: calls still wait for the server, since the client has no read timeout: close the client to end them")
 
 // Eval implements [redisengine.Client].
@@ -135,8 +135,8 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 		return a.evalAcked(ctx, call)
 	}
 	if call.Renewal {
-		// Without a client of the server, or after a redirect, the caller's client decides
-		// where the call goes.
+		// If the server is not known, or redirects the call, the caller's client picks the
+		// server.
 		if caller, err := a.clientFor(ctx, call.Keys[0]); err == nil {
 			if reply, err := a.renewals.send(ctx, caller, call); !redisengine.Redirected(err) {
 				return reply, err
@@ -151,7 +151,7 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 }
 
 // send uses a connection of the caller's client. It returns with the answer, or when ctx is
-// done. The engine gets a later answer.
+// done. An answer after that goes to the call's OnLateReply function.
 func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
 	cmd := once{redis.NewCmd(ctx, arguments(command, script, call)...)}
 	late := call.OnLateReply()
@@ -167,8 +167,8 @@ func (a *adapter) send(ctx context.Context, command, script string, call *redise
 }
 
 // process runs cmd in a goroutine, because go-redis ignores ctx while it reads. If ctx ends
-// first, it returns, and late is called after an answer. The goroutine ends with go-redis's
-// own timeout at the latest, if it has one.
+// before the answer, process returns, and the goroutine calls late after the answer. The
+// goroutine ends with go-redis's own timeout at the latest, if there is one.
 func (a *adapter) process(ctx context.Context, cmd redis.Cmder, late func()) error {
 	answered, left := make(chan error), make(chan struct{})
 	if !a.spawn(func() {

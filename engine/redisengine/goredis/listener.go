@@ -35,8 +35,8 @@ type listener struct {
 	mode   redisengine.PublishMode
 	pubsub *redis.PubSub
 	end    context.CancelFunc
-	lost   chan error // never sent on
-	left   sync.Map   // sharded channels that Unsubscribe has left
+	lost   chan error // closed when the connection is lost; never sent on
+	left   sync.Map   // sharded channels passed to Unsubscribe, until the server confirms
 
 	// unconfirmed has the channels of each SUBSCRIBE that the server has not answered, in
 	// order. The mutex also orders the commands themselves.
@@ -65,8 +65,8 @@ func (l *listener) run(ctx context.Context, onMessage func(channel string)) {
 		if pinged || ctx.Err() != nil || !errors.As(err, &timeout) || !timeout.Timeout() {
 			return
 		}
-		// A timeout alone is no failure: a quiet connection receives nothing until the
-		// pong.
+		// A timeout alone is not a failure: without messages, the connection receives
+		// nothing until the pong.
 		if pinged = true; l.pubsub.Ping(ctx) != nil {
 			return
 		}
@@ -101,13 +101,13 @@ func (l *listener) confirmed(message any) {
 }
 
 // refused handles a SUBSCRIBE with a channel that the user may not use. The server refuses
-// the command as a whole, so its channels are sent one by one. A single channel is left
-// out.
+// the whole command, so its channels are sent one by one. A single refused channel is
+// skipped.
 func (l *listener) refused(ctx context.Context) error {
 	l.mu.Lock()
 	if len(l.unconfirmed) == 0 {
 		l.mu.Unlock()
-		return errors.New("goredis: an error without a command")
+		return errors.New("goredis: the server refused a command that was not sent")
 	}
 	channels := l.unconfirmed[0]
 	l.unconfirmed = l.unconfirmed[1:]
@@ -150,8 +150,8 @@ func (l *listener) Subscribe(ctx context.Context, channels []string) error {
 func (l *listener) Unsubscribe(ctx context.Context, channels []string) error {
 	if l.mode == redisengine.Sharded {
 		for _, ch := range channels {
-			// Before the command is sent: the confirmation may arrive before SUnsubscribe
-			// returns.
+			// It is stored before the command is sent, because the confirmation may arrive
+			// before SUnsubscribe returns.
 			l.left.Store(ch, nil)
 		}
 		return l.pubsub.SUnsubscribe(ctx, channels...)

@@ -19,17 +19,17 @@ const (
 	maxRenewalConns = 2
 
 	// maxPipeline is how many renewals share a pipeline. In a cluster each slot needs a
-	// call of its own, so thousands of calls may come at once.
+	// call of its own, so there may be thousands of calls at once.
 	maxPipeline = 512
 
-	// firstShare is the part of the time left, as 1/n, after which a renewal without an
-	// answer is sent again. The second connection is new, so it needs the longer part.
+	// firstShare is 3: a renewal without an answer is sent again after a third of the time
+	// left. The second connection is new, so it needs the longer part.
 	firstShare = 3
 )
 
 // renewals sends renewals on connections of its own, so that neither a busy pool nor a
-// silent connection of the caller's client costs a lock. Renewals that meet share a
-// pipeline for each server. Renewing twice does no harm.
+// silent connection of the caller's client costs a lock. Concurrent renewals of one server
+// share a pipeline. Renewing twice does no harm.
 type renewals struct {
 	// spawn runs a function in a goroutine that Close waits for. It reports false after
 	// Close.
@@ -45,8 +45,8 @@ type renewalServer struct {
 	caller *redis.Client // the caller's client, if it is behind sentinels; otherwise nil
 	client *redis.Client // replaced with all its connections when one does not answer
 
-	// Renewals of about the same time left share a queue: a short lease must not end the
-	// pipeline of long ones, nor wait for it.
+	// Renewals with about the same time left share a queue: a renewal with little time must
+	// neither end the pipeline of the others nor wait for it.
 	queues map[int]*renewalQueue
 }
 
@@ -61,10 +61,10 @@ type renewal struct {
 	args     []any // EVALSHA with its arguments
 	script   *redisengine.Script
 	deadline time.Time
-	answer   chan renewed // has room for the answer
+	answer   chan renewed // has a buffer for the answer
 }
 
-// A renewed is the result of a renewal.
+// A renewed value is the result of a renewal.
 type renewed struct {
 	reply redisengine.Reply
 	err   error
@@ -223,8 +223,7 @@ func (r *renewals) sendBatch(s *renewalServer, client *redis.Client, batch []*re
 	return again
 }
 
-// replace puts a new client in the place of one whose connections may all be silent, and
-// returns it.
+// replace replaces a client whose connections may all be silent, and returns the new one.
 func (r *renewals) replace(s *renewalServer, silent *redis.Client) *redis.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()

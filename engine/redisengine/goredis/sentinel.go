@@ -46,11 +46,11 @@ func role(ctx context.Context, conn *redis.Conn) string {
 	return name
 }
 
-// pubsubClient returns the client for subscriptions: behind sentinels the engine's own, which
-// follows them.
+// pubsubClient returns the client for subscriptions. Behind sentinels that is the engine's
+// own, which follows a failover.
 func (a *adapter) pubsubClient() redis.UniversalClient {
-	if a.listens != nil {
-		return a.listens
+	if a.pubsub != nil {
+		return a.pubsub
 	}
 	return a.client
 }

@@ -6,7 +6,7 @@
 --          tombstone, only if ARGV[4] is 0
 -- ARGV  1  holder          2  attempt
 --       3  lease, ms       4  deadline in µs of the server's clock, after which
---                             the call is late; 0 to look at the tombstone
+--                             the call is late; 0 to read the tombstone
 --       5  queue lease, ms; 0 if the caller does not queue
 --       6  fence reserve   7  lifetime of the counter in ms, 0 for no expiry;
 --                             - for a lock without a counter
@@ -16,11 +16,12 @@
 --   fence                         granted; the fence is also the time
 --   {0, ms, holder, ahead, now}   busy; ms left of the holder's lease, or of the
 --                                 reservation of the first waiter
---   {1, fence, count, now}        granted; re-entered, or ahead of the clock
---   {2, now}                      late: send again and look at the tombstone
+--   {1, fence, count, now}        granted; the holder has entered again, or the
+--                                 fence is ahead of the clock
+--   {2, now}                      late: send again with deadline 0
 --   {3, now}                      abandoned
---   {4, now}                      the key is another kind of lock, or no lock
---   {5, now}                      a reader asks to write
+--   {4, now}                      the key is another kind of lock, or not a lock
+--   {5, now}                      a reader requests the write lock
 --   {6, now}                      too many readers
 
 local lock, holder, attempt = KEYS[1], ARGV[1], ARGV[2]
@@ -42,7 +43,8 @@ local function next_fence()
   if not counter then
     return now
   end
-  -- The clock makes up for a counter that was lost or that INCR has moved.
+  -- The fence is the time if the counter was lost, or is behind because only INCR of
+  -- Redisson has moved it.
   local fence = now
   if last and last >= now then
     fence = last + 1

@@ -1,5 +1,5 @@
--- Makes one attempt to acquire a read lock: beside other readers, but not past a
--- writer who waits longer.
+-- Makes one attempt to acquire a read lock. Readers share the lock, but do not overtake
+-- a writer that has waited longer.
 --
 -- KEYS  1  the lock        2  the queue of readers    3  the queue of writers
 --       4  when reservations expire                   5  how long they are
@@ -82,8 +82,8 @@ if not reads and not (mode == 'write' and writes) then
   if writer then
     prune(readers, reader)
     prune(writers, writer)
-    local came = writer.first and tonumber(redis.call('ZSCORE', writers.key, writer.first))
-    before = writer.incomplete or came and not (mine and mine < came)
+    local arrived = writer.first and tonumber(redis.call('ZSCORE', writers.key, writer.first))
+    before = writer.incomplete or arrived and not (mine and mine < arrived)
   end
   if mode == 'write' or before then
     if queue_lease > 0 then

@@ -1,4 +1,5 @@
--- Makes one attempt to acquire a write lock: alone, and past no earlier waiter.
+-- Makes one attempt to acquire a write lock. A writer excludes all others, and does not
+-- overtake an earlier waiter.
 --
 -- KEYS  1  the lock        2  the queue of writers    3  the queue of readers
 --       4  when reservations expire                   5  how long they are
@@ -83,8 +84,8 @@ if writer then
   prune(writers, writer)
   prune(readers, reader)
   local one = writer
-  local came = reader.first and tonumber(redis.call('ZSCORE', readers.key, reader.first))
-  if came and not (writer.first and tonumber(redis.call('ZSCORE', writers.key, writer.first)) < came) then
+  local arrived = reader.first and tonumber(redis.call('ZSCORE', readers.key, reader.first))
+  if arrived and not (writer.first and tonumber(redis.call('ZSCORE', writers.key, writer.first)) < arrived) then
     one = reader
   end
   first, kept_until, incomplete = one.first, one.kept_until, writer.incomplete or reader.incomplete

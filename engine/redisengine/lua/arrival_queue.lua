@@ -6,8 +6,8 @@ local function arrival_of(queue, name)
   return has_position(queue, name) and tonumber(redis.call('ZSCORE', queue.key, name))
 end
 
--- enqueue puts name at the end of the first of some queues, which count as one, or
--- extends its reservation.
+-- enqueue appends name to the first of some queues, or extends its reservation. The
+-- queues share one order of arrival.
 local function enqueue(queues, name, length)
   if not arrival_of(queues[1], name) then
     local arrival = now
@@ -35,13 +35,14 @@ local function count_ahead(queues, name)
   return ahead
 end
 
--- wake_channel returns the channel on which to announce that a lock is free: that
--- of a writer who is first, or else the common one, on which Redisson listens too.
+-- wake_channel returns the channel on which to announce that a lock is free: that of
+-- the first waiter if it is a writer, otherwise the common one. Redisson subscribes to
+-- the common one.
 local function wake_channel(channel, writers, readers)
   if redis.call('EXISTS', writers.key) == 0 then
     return channel
   end
-  -- A key of another type is no reason to keep the lock.
+  -- A key of another type must not prevent the release.
   for _, key in ipairs({writers.key, readers.key, writers.expiries}) do
     if type(redis.pcall('ZCARD', key)) ~= 'number' then
       return channel

@@ -1,9 +1,10 @@
--- Makes many claims, each for itself. A repeated claim gets the answer of the first.
+-- Makes many claims, each independent of the others. A repeated claim gets the answer of
+-- the first.
 --
 -- KEYS     for n claims: the lock entries, then the result entries, then the attempts'
 --          tombstones, only if ARGV[1] is 0
 -- ARGV  1  deadline in µs of the server's clock, after which the call is late; 0 to
---          look at the tombstones
+--          read the tombstones
 --       …  for each claim: the end of its entry, from the attempt's length on (see
 --          record.lua); and its terms, separated by spaces: lease in ms, retention in
 --          ms, and 1 to take over an unknown outcome or 0
@@ -14,7 +15,7 @@
 --                     record_reply.lua says. The state may also be 5 granted with
 --                     another fence or once more, 6 abandoned, 7 another fingerprint,
 --                     and 9 granted over an unknown outcome
---   {now}             all claims are late: send again and look at the tombstones
+--   {now}             all claims are late: send again with deadline 0
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -55,25 +56,25 @@ local function is_foreign(i)
   return not seen[i] and redis.call('EXISTS', KEYS[n + i]) == 1
 end
 
--- refuse returns an answer that says nothing about the record.
+-- refuse returns an answer without a description of the record.
 local function refuse(code)
   return {code, 0, 0, 0, '', ''}
 end
 
 -- take_over grants a claim over an unknown outcome.
 local function take_over(i, terms, mine, mark)
-  local fence, about = math.max(now, mark.fence + 1), mine.fingerprint
-  if about == '' then
-    about = mark.fingerprint
+  local fence, fingerprint = math.max(now, mark.fence + 1), mine.fingerprint
+  if fingerprint == '' then
+    fingerprint = mark.fingerprint
   end
-  local entry = string.format('1t %016.0f %016.0f ', fence, now) .. mine.owner .. #about .. ':' .. about
+  local entry = string.format('1t %016.0f %016.0f ', fence, now) .. mine.owner .. #fingerprint .. ':' .. fingerprint
   redis.call('SET', KEYS[i], entry, 'PX', terms.lease)
   if terms.retain then
     redis.call('SET', KEYS[n + i], entry, 'PX', terms.retain)
   else
     redis.call('DEL', KEYS[n + i])
   end
-  return {9, fence, now, tonumber(terms.lease), about, ''}
+  return {9, fence, now, tonumber(terms.lease), fingerprint, ''}
 end
 
 -- answer decides the i-th claim, whose key has data.
@@ -86,8 +87,8 @@ local function answer(i, terms)
     return refuse(8)
   end
 
-  local about = (claim or mark).fingerprint
-  if about ~= '' and mine.fingerprint ~= '' and about ~= mine.fingerprint then
+  local fingerprint = (claim or mark).fingerprint
+  if fingerprint ~= '' and mine.fingerprint ~= '' and fingerprint ~= mine.fingerprint then
     return refuse(7)
   elseif claim then
     local granted = claim.owner == mine.owner

@@ -1,4 +1,4 @@
--- Abandons a claim whose outcome is unknown and whose work did not begin. It leaves a
+-- Abandons a claim that may have been granted and whose work did not begin. It leaves a
 -- tombstone that refuses the attempt if it arrives later.
 --
 -- KEYS  1  the lock entry   2  the result entry
@@ -41,6 +41,7 @@ local answer = undo()
 if answer == 4 then
   return answer
 end
--- Last: a server without memory refuses no write after one that needed none.
+-- The tombstone comes last: a server without memory refuses the first write of a script
+-- if that needs memory, but no write after one that did not.
 redis.call('SET', KEYS[4], '1', 'PX', ARGV[3])
 return answer

@@ -22,8 +22,8 @@ local function notify(channel, message)
   redis.call(ARGV[2], channel, message)
 end
 
--- notify_queue notifies the common channel, and the first waiter, or every waiter if
--- the queue goes.
+-- notify_queue notifies the common channel and the first waiter. If the queue is to be
+-- deleted, it notifies every waiter.
 local function notify_queue(queue, channel)
   local first = scan_front(queue).first
   local names = first and {first} or {}

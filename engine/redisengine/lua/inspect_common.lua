@@ -27,16 +27,17 @@ local writers = {key = KEYS[6], expiries = KEYS[8], leases = KEYS[9]}
 local permit_queue = {key = KEYS[7], expiries = KEYS[8], leases = KEYS[9]}
 
 local report = {}
-local attempts = {} -- that hold the lock, as holder/attempt
+local attempts = {} -- the attempts that hold the lock, as holder/attempt
 
+-- note appends a holder or a waiter to the report.
 local function note(role, kind, name, count, fence, left)
   for _, item in ipairs({role, kind, name, tonumber(count), fence or '0', left}) do
     report[#report + 1] = item
   end
 end
 
--- see_exclusive notes the holder of an exclusive or fair lock. A holder without a
--- fence must have the form of a holder's name.
+-- see_exclusive notes the holder of an exclusive or fair lock, or returns nil for other
+-- data. The name of a holder without a fence must have the form uuid:number.
 local function see_exclusive(fields, left)
   local holder, count, fence
   local entries = {}
@@ -136,8 +137,8 @@ local function note_waiters(kind, queue)
     local left = (tonumber(redis.call('ZSCORE', queue.expiries, name)) or 0) - ms
     local length = tonumber(redis.call('HGET', queue.leases, name)) or max_reservation
     if left > 0 and (left <= max_reservation or length < max_reservation) then
-      local came = queue.list and i or redis.call('ZSCORE', queue.key, name)
-      note('waiter', kind, kind == 'permit' and holder_of(name) or holder_name(name), came, '0', math.min(left, length))
+      local arrived = queue.list and i or redis.call('ZSCORE', queue.key, name)
+      note('waiter', kind, kind == 'permit' and holder_of(name) or holder_name(name), arrived, '0', math.min(left, length))
     end
   end
 end
@@ -162,9 +163,9 @@ local function inspect()
   if not kind then
     return {'?', 0}
   end
-  local waits = note_all_waiters()
-  if waits and (kind == '-' or kind == 'exclusive' and waits == 'fair') then
-    kind = waits
+  local queued_kind = note_all_waiters()
+  if queued_kind and (kind == '-' or kind == 'exclusive' and queued_kind == 'fair') then
+    kind = queued_kind
   end
   table.insert(report, 1, kind)
   table.insert(report, 2, subscribers())

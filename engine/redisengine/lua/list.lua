@@ -8,7 +8,7 @@
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local found = {page[1]}
 for _, name in ipairs(page[2]) do
-  -- A key that the user may not read is left out.
+  -- A key that the user may not read is not listed.
   local sort = redis.pcall('TYPE', name).ok
   local some = {}
   if sort == 'hash' then

@@ -21,7 +21,7 @@ local denied = {}
 for _, command in ipairs(harmless) do
   local answer = redis.pcall(unpack(command))
   local text = type(answer) == 'table' and answer.err or ''
-  -- Denied keys depend on the lock. Their error texts are others.
+  -- Errors about denied keys have other texts, and are ignored: they depend on the lock.
   if string.find(text, "can't run this command", 1, true) or string.find(text, 'permissions to run', 1, true) then
     denied[#denied + 1] = command[1]
   elseif string.find(text, 'channel', 1, true) then

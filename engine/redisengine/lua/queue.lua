@@ -20,8 +20,9 @@ local function exists(queue)
   return redis.call('EXISTS', queue.key, queue.expiries, queue.leases) > 0
 end
 
--- scan_front reads the front of the queue and writes nothing. The asking waiter
--- keeps its position whatever the clock says; the leaving one has none. It returns:
+-- scan_front reads the front of the queue and writes nothing. The waiter named asking
+-- keeps its position even if its reservation has expired. The waiter named leaving
+-- counts as lost. It returns:
 --   first, kept_until  the first waiter, and when its reservation expires
 --   expired            waiters before it whose reservation has expired
 --   lost               waiters whose reservation expired one lease ago, or is missing
@@ -113,8 +114,8 @@ local function has_redisson(queue)
   return queue.list and redis.call('ZCARD', queue.expiries) > redis.call('HLEN', queue.leases)
 end
 
--- redisson_margin returns by how many ms a reservation with so many waiters ahead
--- must be extended. Redisson adds the wait of each of its waiters to the expiry of
+-- redisson_margin returns by how many ms a reservation must be extended, given the
+-- number of waiters ahead. Redisson adds the wait of each of its waiters to the expiry of
 -- the one before, and subtracts it from all others when that waiter is served or
 -- gives up. Without a margin, waiters behind one of Redisson's would lose their
 -- positions then. How long Redisson's waiter has waited is unknown, but not longer
@@ -161,7 +162,7 @@ local function trim_redisson(queue)
 end
 
 -- reserve keeps the position of name for length ms from now, plus a margin for
--- Redisson. The keys of some queues, which share their reservations, last at least
+-- Redisson. The keys of the queues, which share their reservations, last at least
 -- twice as long.
 local function reserve(queues, name, length, margin)
   local expiries, leases = queues[1].expiries, queues[1].leases

@@ -1,5 +1,5 @@
--- Raises the fence of a hold to at least a given one, and its counter above that by
--- the fence reserve.
+-- Raises the fence of a hold to at least a given one, and the fence counter to at least
+-- that fence plus the fence reserve.
 --
 -- KEYS  1  the lock        2  its fence counter
 -- ARGV  1  holder          2  attempt

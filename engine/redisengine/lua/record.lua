@@ -13,8 +13,8 @@
 -- result       the rest of the string
 --
 -- While a claim runs, the result entry is a copy of the lock entry, which marks that
--- the work began. The owner of the lock entry may write the result entry: it found
--- there nothing, or a record.
+-- the work began. The owner of the lock entry may overwrite the result entry: the claim
+-- was granted only because the result entry was empty or a record.
 
 -- read parses an entry. It returns nil if the string is not one.
 local function read(entry)
@@ -46,7 +46,7 @@ local function peek(key)
   return entry, record
 end
 
--- owned_by reports whether a lock entry belongs to an attempt, which stands after the
+-- owned_by reports whether a lock entry belongs to an attempt. The attempt follows the
 -- two numbers.
 local function owned_by(owner, entry)
   return entry and string.find(entry, owner, 38, true) == 38
@@ -66,7 +66,7 @@ local function renew_claim(lock, entry, lease, result, mark, retain)
   if retain and mark == entry then
     extend(result, retain)
   elseif retain then
-    -- Without memory, or with other data at the key, the lease is renewed all the same.
+    -- If the server has no memory, or the key has other data, only the lease is renewed.
     redis.pcall('SET', result, entry, 'NX', 'PX', retain)
   end
 end

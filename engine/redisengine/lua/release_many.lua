@@ -11,7 +11,7 @@
 --   {n, m, …}   for each hold: 1 + subscribers notified, or 0 if it needs its own call
 
 local publish, size = ARGV[1], tonumber(ARGV[2])
-local answers, quiet = {}, true
+local answers, no_subscribers = {}, true
 for i = 1, #KEYS / size do
   local first = size * (i - 1) + 1
   local lock, at = KEYS[first], 2 * i + 1
@@ -26,6 +26,6 @@ for i = 1, #KEYS / size do
       redis.call('DEL', lock)
     end
   end
-  quiet = quiet and answers[i] == 1
+  no_subscribers = no_subscribers and answers[i] == 1
 end
-return quiet and 0 or answers
+return no_subscribers and 0 or answers

@@ -23,20 +23,20 @@ if held and tonumber(reads) > 1 then
 end
 
 -- others returns the ms left of the longest lease of the other holds, or -2 without
--- any, and the fields of expired ones. With many holds it stops at the first that
--- lasts, and returns no time.
+-- any, and the fields of expired ones. With many holds it stops at the first that has
+-- not expired, and returns no time.
 local function others()
   local many = redis.call('HLEN', lock) > 64
   local members = parse_members(lock, many and sample_fields(lock) or redis.call('HGETALL', lock))
   local left, expired = -2, {}
   if not members then
-    return nil, expired -- there is foreign data in the hash, which stays
+    return nil, expired -- the hash has other data, so it is not deleted
   end
   for i = 1, #members, 2 do
     if members[i] ~= holder then
-      local its = lease_left(members[i], members[i + 1])
-      left = math.max(left, its)
-      if its == -2 then
+      local rest = lease_left(members[i], members[i + 1])
+      left = math.max(left, rest)
+      if rest == -2 then
         expired[#expired + 1] = members[i]
         expired[#expired + 1] = 'fence:' .. members[i]
       elseif many then

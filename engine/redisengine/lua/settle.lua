@@ -1,4 +1,4 @@
--- Settles many claims, each for itself, and notifies subscribers.
+-- Settles many claims, each independent of the others, and notifies subscribers.
 --
 -- KEYS     for n claims: the lock entries, then the result entries
 -- ARGV  1  PUBLISH or SPUBLISH
@@ -7,8 +7,8 @@
 --       4  the prefix of lock entries; the channel of a record is the settle channel,
 --          a colon, and the name after this prefix
 --       …  for each claim: the attempt after its length, as in record.lua; its terms:
---          d, f or u, or - to store nothing, and the retention in ms, after @ if it
---          counts from the grant; and the result
+--          d, f or u, or - to store nothing, and the retention in ms, with @ before it
+--          if it counts from the grant; and the result
 --
 -- Returns:
 --   1           all claims are settled
@@ -18,7 +18,8 @@
 local n = #KEYS / 2
 local seen = redis.call('MGET', unpack(KEYS, 1, n))
 
--- Without subscribers, nothing is published. A user who may not ask publishes always.
+-- Without subscribers, nothing is published. If the user may not run PUBSUB, everything
+-- is published.
 local numsub = ARGV[2] ~= '-' and redis.pcall('PUBSUB', ARGV[2], ARGV[3])
 local unwatched = numsub and not numsub.err and numsub[2] == 0
 
