@@ -25,47 +25,47 @@ func TestAcks(t *testing.T) {
 	}
 	one, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
 	for i, e := range []*redisengine.Engine{one, most, all} { // each engine has seen both replicas then
-		r := named(ask(t, ann, "a"), i)
+		r := withIndex(request(t, ann, "a"), i)
 		granted(t, e, r)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		claims(t, e, r.Key, nil)
+		claimAndSettle(t, e, r.Key, nil)
 	}
 
 	replicas[0].Kill()
-	granted(t, one, named(ask(t, ann, "b"), 10))
-	granted(t, most, named(ask(t, ann, "b"), 11))
-	tooFew(t, primary, all, named(ask(t, ann, "b"), 12))
+	granted(t, one, withIndex(request(t, ann, "b"), 10))
+	granted(t, most, withIndex(request(t, ann, "b"), 11))
+	refusedForAcks(t, primary, all, withIndex(request(t, ann, "b"), 12))
 
 	replicas[1].Kill()
-	tooFew(t, primary, one, named(ask(t, ann, "c"), 20))
-	tooFew(t, primary, most, named(ask(t, ann, "c"), 21))
+	refusedForAcks(t, primary, one, withIndex(request(t, ann, "c"), 20))
+	refusedForAcks(t, primary, most, withIndex(request(t, ann, "c"), 21))
 
 	// The attempt can be repeated when the replicas are back.
 	replicas[1].Restart()
 	eventually(t, "the replica is back", func() bool {
-		_, err := one.Acquire(context.Background(), named(ask(t, ann, "c"), 20))
+		_, err := one.Acquire(context.Background(), withIndex(request(t, ann, "c"), 20))
 		return err == nil
 	})
 }
 
-func named(r engine.Request, i int) engine.Request { r.Key += ":" + strconv.Itoa(i); return r }
+func withIndex(r engine.Request, i int) engine.Request { r.Key += ":" + strconv.Itoa(i); return r }
 
-// tooFew demands that neither a lock nor a claim is granted, or left behind.
-func tooFew(t *testing.T, s *redistest.Server, e *redisengine.Engine, r engine.Request) {
+// refusedForAcks demands that neither a lock nor a claim is granted, or left behind.
+func refusedForAcks(t *testing.T, s *redistest.Server, e *redisengine.Engine, r engine.Request) {
 	t.Helper()
 	refused(t, e, r, engine.ErrUnavailable)
 	if n := number(t, s, "EXISTS", r.Key); n != 0 {
 		t.Errorf("%s is still there", r.Key)
 	}
-	claims(t, e, r.Key, engine.ErrUnavailable)
+	claimAndSettle(t, e, r.Key, engine.ErrUnavailable)
 	record, err := e.Capabilities().Ledger.Lookup(context.Background(), r.Key)
 	if err != nil || record.State != engine.Absent {
 		t.Errorf("the record of %s is %+v, %v", r.Key, record, err)
 	}
 }
 
-// claims makes a claim, and settles it if it is granted.
-func claims(t *testing.T, e *redisengine.Engine, key string, want error) {
+// claimAndSettle makes a claim, and settles it if it is granted.
+func claimAndSettle(t *testing.T, e *redisengine.Engine, key string, want error) {
 	t.Helper()
 	l := e.Capabilities().Ledger
 	c := engine.Claim{Key: key, Attempt: key, Lease: time.Minute, Retain: time.Hour}

@@ -44,7 +44,7 @@ func scripts(t *testing.T, s *redistest.Server) (n int64) {
 	return n
 }
 
-func shared(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
+func openWithProxy(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
 	t.Helper()
 	s := redistest.Start(t)
 	p := faultnet.New(t, s.Addr())
@@ -55,18 +55,18 @@ func shared(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engi
 	return s, p, e
 }
 
-func one(i int, holder string) engine.Request {
+func numberedLock(i int, holder string) engine.Request {
 	return engine.Request{Key: fmt.Sprint("lock:", i), Holder: fmt.Sprintf("%s%d", holder, i), Attempt: "a", Lease: time.Minute}
 }
 
-// kindly returns the request for a lock of kind k.
-func kindly(k engine.Kind, r engine.Request) engine.Request {
+// withKind returns the request for a lock of kind k.
+func withKind(k engine.Kind, r engine.Request) engine.Request {
 	r.Kind = k
 	return r
 }
 
-// inTurn runs a test for each kind of lock that is batched.
-func inTurn(t *testing.T, test func(t *testing.T, k engine.Kind)) {
+// forBatchedKinds runs a test for each kind of lock that is batched.
+func forBatchedKinds(t *testing.T, test func(t *testing.T, k engine.Kind)) {
 	for _, k := range []engine.Kind{engine.Exclusive, engine.Fair} {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
@@ -76,11 +76,11 @@ func inTurn(t *testing.T, test func(t *testing.T, k engine.Kind)) {
 }
 
 func TestConcurrentCallsShareABatch(t *testing.T) {
-	inTurn(t, func(t *testing.T, k engine.Kind) {
-		s, p, e := shared(t)
+	forBatchedKinds(t, func(t *testing.T, k engine.Kind) {
+		s, p, e := openWithProxy(t)
 		grants := make([]engine.Grant, concurrency)
 		scripts := concurrently(t, s, p, func(i int) {
-			g, err := e.Acquire(context.Background(), kindly(k, one(i, ann)))
+			g, err := e.Acquire(context.Background(), withKind(k, numberedLock(i, ann)))
 			if err != nil {
 				t.Errorf("number %d: %v", i, err)
 			}
@@ -90,12 +90,12 @@ func TestConcurrentCallsShareABatch(t *testing.T) {
 			t.Errorf("%d scripts took %d locks, want a few", scripts, concurrency)
 		}
 		for i, g := range grants {
-			r := one(i, ann)
-			hash(t, s, r.Key, map[string]string{r.Holder: "1", "fence:a": fmt.Sprint(g.Fence)})
-			left(t, s, r.Key, r.Lease)
+			r := numberedLock(i, ann)
+			wantHash(t, s, r.Key, map[string]string{r.Holder: "1", "fence:a": fmt.Sprint(g.Fence)})
+			expiresIn(t, s, r.Key, r.Lease)
 		}
 		scripts = concurrently(t, s, p, func(i int) {
-			if got, err := e.Release(context.Background(), kindly(k, one(i, ann))); err != nil || got.Outcome != engine.Released {
+			if got, err := e.Release(context.Background(), withKind(k, numberedLock(i, ann))); err != nil || got.Outcome != engine.Released {
 				t.Errorf("number %d: %+v, %v", i, got, err)
 			}
 		})
@@ -109,12 +109,12 @@ func TestConcurrentCallsShareABatch(t *testing.T) {
 }
 
 func TestLocksThatABatchCannotHandleGetTheirOwnCall(t *testing.T) {
-	inTurn(t, func(t *testing.T, k engine.Kind) {
-		s, p, e := shared(t)
+	forBatchedKinds(t, func(t *testing.T, k engine.Kind) {
+		s, p, e := openWithProxy(t)
 		for i := range concurrency {
-			switch r := one(i, ann); i % 5 {
+			switch r := numberedLock(i, ann); i % 5 {
 			case 1: // held by another holder
-				granted(t, e, one(i, bob))
+				granted(t, e, numberedLock(i, bob))
 			case 2: // entered before
 				r.Attempt = "first"
 				granted(t, e, r)
@@ -123,10 +123,10 @@ func TestLocksThatABatchCannotHandleGetTheirOwnCall(t *testing.T) {
 			}
 		}
 		concurrently(t, s, p, func(i int) {
-			g, err := e.Acquire(context.Background(), kindly(k, one(i, ann)))
+			g, err := e.Acquire(context.Background(), withKind(k, numberedLock(i, ann)))
 			var busy *engine.BusyError
 			switch {
-			case i%5 == 1 && errors.As(err, &busy) && busy.Holder == one(i, bob).Holder:
+			case i%5 == 1 && errors.As(err, &busy) && busy.Holder == numberedLock(i, bob).Holder:
 			case i%5 == 2 && err == nil && g.Count == 2:
 			case i%5 == 3 && errors.Is(err, engine.ErrKind):
 			case (i%5 == 0 || i%5 == 4) && err == nil && g.Count == 1:
@@ -135,7 +135,7 @@ func TestLocksThatABatchCannotHandleGetTheirOwnCall(t *testing.T) {
 			}
 		})
 		concurrently(t, s, p, func(i int) {
-			got, err := e.Release(context.Background(), kindly(k, one(i, ann)))
+			got, err := e.Release(context.Background(), withKind(k, numberedLock(i, ann)))
 			switch {
 			case i%5 == 1 && got.Outcome == engine.NotYours:
 			case i%5 == 2 && got == engine.ReleaseResult{Outcome: engine.Released, Count: 1}:
@@ -152,14 +152,14 @@ func TestLocksThatABatchCannotHandleGetTheirOwnCall(t *testing.T) {
 // have waiters.
 func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 	t.Parallel()
-	s, p, e := shared(t)
+	s, p, e := openWithProxy(t)
 	waiting := func(i int) engine.Request {
-		r := kindly(engine.Fair, one(i, bob))
+		r := withKind(engine.Fair, numberedLock(i, bob))
 		r.Attempt, r.QueueLease = "w", time.Minute
 		return r
 	}
 	for i := 0; i < concurrency; i += 2 {
-		holder := one(i, "c0c00000-0000-4000-8000-00000000000c:")
+		holder := numberedLock(i, "c0c00000-0000-4000-8000-00000000000c:")
 		granted(t, e, holder)
 		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
 			t.Fatalf("number %d was not made to wait", i)
@@ -167,7 +167,7 @@ func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 		released(t, e, holder, engine.ReleaseResult{Outcome: engine.Released})
 	}
 	concurrently(t, s, p, func(i int) {
-		_, err := e.Acquire(context.Background(), kindly(engine.Fair, one(i, ann)))
+		_, err := e.Acquire(context.Background(), withKind(engine.Fair, numberedLock(i, ann)))
 		var busy *engine.BusyError
 		if first := errors.As(err, &busy) && busy.Holder == waiting(i).Holder; first != (i%2 == 0) || err != nil && !first {
 			t.Errorf("number %d: %v", i, err)
@@ -185,11 +185,11 @@ func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 	for i := 1; i < concurrency; i += 2 {
 		wake, stop := e.Notify(waiting(i))
 		defer stop()
-		told(t, wake) // it listens
+		awaitWake(t, wake) // it listens
 		wakes[i] = wake
 	}
 	concurrently(t, s, p, func(i int) {
-		r := kindly(engine.Fair, one(i, ann))
+		r := withKind(engine.Fair, numberedLock(i, ann))
 		if i%2 == 0 {
 			r = waiting(i)
 		}
@@ -198,47 +198,47 @@ func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 		}
 	})
 	for i := 1; i < concurrency; i += 2 {
-		told(t, wakes[i])
+		awaitWake(t, wakes[i])
 	}
 }
 
 func TestABatchedReleaseNotifiesSubscribers(t *testing.T) {
 	t.Parallel()
-	s, p, e := shared(t)
+	s, p, e := openWithProxy(t)
 	for i := range concurrency {
-		granted(t, e, one(i, ann))
+		granted(t, e, numberedLock(i, ann))
 	}
 	other := open(t, s)
 	wakes := make([]<-chan struct{}, concurrency)
 	for i := range concurrency {
-		wake, stop := other.Notify(one(i, ann))
+		wake, stop := other.Notify(numberedLock(i, ann))
 		defer stop()
-		told(t, wake) // it listens
+		awaitWake(t, wake) // it listens
 		wakes[i] = wake
 	}
 	concurrently(t, s, p, func(i int) {
-		got, err := e.Release(context.Background(), one(i, ann))
-		parts(t, got, err, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
+		got, err := e.Release(context.Background(), numberedLock(i, ann))
+		wantResult(t, got, err, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	})
 	for _, wake := range wakes {
-		told(t, wake)
+		awaitWake(t, wake)
 	}
 }
 
 func TestACallCancelledBeforeItsBatchIsNotSent(t *testing.T) {
 	t.Parallel()
-	s, p, e := shared(t)
+	s, p, e := openWithProxy(t)
 	release := p.Hold(faultnet.Requests)
 	var alone sync.WaitGroup
 	for i := range 2 { // the number of direct calls
-		alone.Go(func() { _, _ = e.Acquire(context.Background(), one(i, ann)) })
+		alone.Go(func() { _, _ = e.Acquire(context.Background(), numberedLock(i, ann)) })
 	}
 	var last int
 	eventually(t, "a call had to wait", func() bool { // an early call may be sent directly
 		last++
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
-		_, err := e.Acquire(ctx, one(10+last, ann))
+		_, err := e.Acquire(ctx, numberedLock(10+last, ann))
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got %v, want the end of the context", err)
 		}
@@ -246,7 +246,7 @@ func TestACallCancelledBeforeItsBatchIsNotSent(t *testing.T) {
 	})
 	release()
 	alone.Wait()
-	if s.Must("EXISTS", one(10+last, ann).Key) != "0" {
+	if s.Must("EXISTS", numberedLock(10+last, ann).Key) != "0" {
 		t.Error("it was sent all the same")
 	}
 }
@@ -255,14 +255,14 @@ func TestPendingCallsFailTogetherWhenTheServerIsSilent(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	warm(t, s)
-	e, _ := through(t, s, redisengine.Timeout(time.Second))
+	e, _ := openFaulty(t, s, redisengine.Timeout(time.Second))
 	s.Stop()
 	defer s.Cont()
 	start := time.Now()
 	var all sync.WaitGroup
 	for i := range 3 * concurrency {
 		all.Go(func() {
-			_, err := e.Acquire(context.Background(), one(i, ann))
+			_, err := e.Acquire(context.Background(), numberedLock(i, ann))
 			if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrUnavailable) {
 				t.Errorf("number %d: %v", i, err)
 			}
@@ -288,7 +288,7 @@ func TestAForbiddenReleaseDoesNotFailItsBatch(t *testing.T) {
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 
 	concurrently(t, s, p, func(i int) {
-		r := one(i, ann)
+		r := numberedLock(i, ann)
 		if i%4 == 0 {
 			r.Key = fmt.Sprint("forbidden:", i)
 		}
@@ -302,8 +302,8 @@ func TestAForbiddenReleaseDoesNotFailItsBatch(t *testing.T) {
 			return
 		}
 		allowed := strings.HasPrefix(fmt.Sprint(i), "1") || strings.HasPrefix(fmt.Sprint(i), "2")
-		got, err := e.Release(context.Background(), one(i, ann))
-		gone := s.Must("EXISTS", one(i, ann).Key) == "0"
+		got, err := e.Release(context.Background(), numberedLock(i, ann))
+		gone := s.Must("EXISTS", numberedLock(i, ann).Key) == "0"
 		if gone != allowed || (err == nil) != allowed || (got.Outcome == engine.Released) != allowed {
 			t.Errorf("number %d: %+v, %v, gone: %v", i, got, err, gone)
 		}
@@ -326,5 +326,5 @@ func TestManyScripts(t *testing.T) {
 	if len(got) != 2 || got[1] != "2" {
 		t.Errorf("got %q, want the time and 2, the one that was not free", got)
 	}
-	hash(t, s, "twice:1", map[string]string{ann: "1", "fence:a": got[0]})
+	wantHash(t, s, "twice:1", map[string]string{ann: "1", "fence:a": got[0]})
 }

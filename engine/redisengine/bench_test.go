@@ -46,13 +46,13 @@ func BenchmarkOnce(b *testing.B) {
 		for _, retain := range []time.Duration{0, 5 * time.Second} {
 			b.Run(fmt.Sprintf("goroutines=%d/retain=%v", goroutines, retain), func(b *testing.B) {
 				e := open(b, redistest.Start(b))
-				once(b, e.Capabilities().Ledger, goroutines, retain)
+				benchmarkClaims(b, e.Capabilities().Ledger, goroutines, retain)
 			})
 		}
 	}
 }
 
-func once(b *testing.B, l engine.Ledger, goroutines int, retain time.Duration) {
+func benchmarkClaims(b *testing.B, l engine.Ledger, goroutines int, retain time.Duration) {
 	result := make([]byte, 100)
 	var n atomic.Int64
 	b.ReportAllocs()

@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// sharedLedger calls shared and warmLedger.
-func sharedLedger(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
+// openLedgerWithProxy calls openWithProxy and warmLedger.
+func openLedgerWithProxy(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
 	t.Helper()
-	s, p, e := shared(t)
+	s, p, e := openWithProxy(t)
 	warmLedger(t, e)
 	return s, p, e
 }
@@ -29,40 +29,40 @@ func warmLedger(t *testing.T, e *redisengine.Engine) {
 	t.Helper()
 	c := engine.Claim{Key: "warm", Attempt: "w", Lease: time.Minute}
 	claimed(t, e, c)
-	reclaimed(t, e, c, nil)
+	claimRenewed(t, e, c, nil)
 	settled(t, e, engine.Settlement{Key: c.Key, Attempt: c.Attempt}, engine.Released)
 	settled(t, e, abandon(engine.Claim{Key: "warm", Attempt: "x", Lease: time.Millisecond}), engine.AlreadyFree)
 	lookedUp(t, e, "warm", engine.Absent)
 }
 
-// numbered returns the i-th of many claims.
-func numbered(i int) engine.Claim {
+// numberedClaim returns the i-th of many claims.
+func numberedClaim(i int) engine.Claim {
 	return engine.Claim{Key: fmt.Sprint("claim:", i), Attempt: fmt.Sprint("a", i), Fingerprint: "f", Lease: time.Minute, Retain: time.Hour}
 }
 
 func TestConcurrentClaimsShareABatch(t *testing.T) {
 	t.Parallel()
-	s, p, e := sharedLedger(t)
+	s, p, e := openLedgerWithProxy(t)
 	records := make([]engine.Record, concurrency)
-	scripts := concurrently(t, s, p, func(i int) { records[i] = claimed(t, e, numbered(i)) })
+	scripts := concurrently(t, s, p, func(i int) { records[i] = claimed(t, e, numberedClaim(i)) })
 	if scripts > 8 {
 		t.Errorf("%d scripts made %d claims, want a few", scripts, concurrency)
 	}
 	for i, r := range records {
-		c := numbered(i)
+		c := numberedClaim(i)
 		lock, want := "interlock:guard:lock:{"+c.Key+"}", fmt.Sprintf("1r %d %d %d:%s1:f", r.Fence, r.Fence, len(c.Attempt), c.Attempt)
 		if got := s.Must("GET", lock); got != want || r.Began.UnixMicro() != int64(r.Fence) {
 			t.Errorf("claim %d is stored as %q, want %q", i, got, want)
 		}
-		left(t, s, lock, c.Lease)
-		left(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
+		expiresIn(t, s, lock, c.Lease)
+		expiresIn(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
 	}
-	scripts = concurrently(t, s, p, func(i int) { settled(t, e, done(numbered(i), fmt.Sprint("result ", i)), engine.Released) })
+	scripts = concurrently(t, s, p, func(i int) { settled(t, e, done(numberedClaim(i), fmt.Sprint("result ", i)), engine.Released) })
 	if scripts > 8 {
 		t.Errorf("%d scripts settled %d claims, want a few", scripts, concurrency)
 	}
 	for i := range records {
-		if r := lookedUp(t, e, numbered(i).Key, engine.Done); string(r.Result) != fmt.Sprint("result ", i) {
+		if r := lookedUp(t, e, numberedClaim(i).Key, engine.Done); string(r.Result) != fmt.Sprint("result ", i) {
 			t.Errorf("claim %d has the result %q", i, r.Result)
 		}
 	}
@@ -78,9 +78,9 @@ func TestConcurrentClaimsShareABatch(t *testing.T) {
 //	4 unknown               9 other data in the lock entry
 func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 	t.Parallel()
-	s, p, e := sharedLedger(t)
+	s, p, e := openLedgerWithProxy(t)
 	before := func(i int) engine.Claim {
-		c := numbered(i)
+		c := numberedClaim(i)
 		c.Attempt = "before"
 		return c
 	}
@@ -90,7 +90,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 		return x
 	}
 	mine := func(i int) engine.Claim {
-		c := numbered(i)
+		c := numberedClaim(i)
 		c.TakeOver = i%10 == 6
 		if i%10 == 7 {
 			c.Fingerprint = "g"
@@ -106,11 +106,11 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 			records[i] = claimed(t, e, before(i))
 			settled(t, e, outcome(i, map[int]engine.State{2: engine.Done, 3: engine.Failed, 4: engine.Unknown, 6: engine.Unknown}[i%10]), engine.Released)
 		case 5:
-			records[i] = claimed(t, e, numbered(i))
+			records[i] = claimed(t, e, numberedClaim(i))
 		case 8:
-			s.Must("HSET", "interlock:guard:result:{"+numbered(i).Key+"}", "a", "1")
+			s.Must("HSET", "interlock:guard:result:{"+numberedClaim(i).Key+"}", "a", "1")
 		case 9:
-			s.Must("HSET", "interlock:guard:lock:{"+numbered(i).Key+"}", "a", "1")
+			s.Must("HSET", "interlock:guard:lock:{"+numberedClaim(i).Key+"}", "a", "1")
 		}
 	}
 	scripts := concurrently(t, s, p, func(i int) {
@@ -162,7 +162,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 
 func TestOneOfManyConcurrentClaimsIsGranted(t *testing.T) {
 	t.Parallel()
-	s, p, e := sharedLedger(t)
+	s, p, e := openLedgerWithProxy(t)
 	for _, takeOver := range []bool{false, true} {
 		c := engine.Claim{Key: fmt.Sprint("one:", takeOver), Attempt: "before", Lease: time.Minute, Retain: time.Hour, TakeOver: takeOver}
 		if takeOver {
@@ -197,30 +197,30 @@ func TestAForbiddenSettlementDoesNotFailItsBatch(t *testing.T) {
 	e := openURL(t, "redis://shop:pw@"+p.Addr())
 	warmLedger(t, e)
 	s.Subscribe("SUBSCRIBE", "interlock:guard:settled")
-	concurrently(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
+	concurrently(t, s, p, func(i int) { claimed(t, e, numberedClaim(i)) })
 	concurrently(t, s, p, func(i int) {
 		allowed := strings.HasPrefix(fmt.Sprint(i), "1") || strings.HasPrefix(fmt.Sprint(i), "2")
-		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(numbered(i), "r"))
-		gone := s.Must("EXISTS", "interlock:guard:lock:{"+numbered(i).Key+"}") == "0"
+		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(numberedClaim(i), "r"))
+		gone := s.Must("EXISTS", "interlock:guard:lock:{"+numberedClaim(i).Key+"}") == "0"
 		if gone != allowed || (err == nil) != allowed || (o == engine.Released) != allowed {
 			t.Errorf("claim %d: settled as %v, %v; lock entry deleted: %v; allowed: %v", i, o, err, gone, allowed)
 		}
 		if !allowed {
-			only(t, err, nil, "docs/redis.md")
+			wantError(t, err, nil, "docs/redis.md")
 		}
 	})
 }
 
 func TestALargeResultIsNotBatched(t *testing.T) {
 	t.Parallel()
-	s, p, e := sharedLedger(t)
-	concurrently(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
+	s, p, e := openLedgerWithProxy(t)
+	concurrently(t, s, p, func(i int) { claimed(t, e, numberedClaim(i)) })
 	result := strings.Repeat("0123456789abcdef", 1<<10)
-	scripts := concurrently(t, s, p, func(i int) { settled(t, e, done(numbered(i), result), engine.Released) })
+	scripts := concurrently(t, s, p, func(i int) { settled(t, e, done(numberedClaim(i), result), engine.Released) })
 	if scripts < concurrency {
 		t.Errorf("%d scripts settled %d claims, want one for each", scripts, concurrency)
 	}
-	if r := lookedUp(t, e, numbered(1).Key, engine.Done); string(r.Result) != result {
+	if r := lookedUp(t, e, numberedClaim(1).Key, engine.Done); string(r.Result) != result {
 		t.Errorf("the stored result has %d bytes, want %d", len(r.Result), len(result))
 	}
 }

@@ -21,9 +21,9 @@ var kinds = []error{
 	engine.ErrAbandoned, engine.ErrClosed, engine.ErrNotHolder, engine.ErrUpgrade,
 }
 
-// only checks that err matches want and no other error of kinds, and that its text has
+// wantError checks that err matches want and no other error of kinds, and that its text has
 // the hint.
-func only(t *testing.T, err, want error, hint string) {
+func wantError(t *testing.T, err, want error, hint string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("no error, want %v", want)
@@ -91,44 +91,44 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			t.Parallel()
-			e, r := redisengine.On(broken{c.err}), ask(t, ann, "a")
+			e, r := redisengine.On(broken{c.err}), request(t, ann, "a")
 			_, err := e.Acquire(context.Background(), r)
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, err = e.Release(context.Background(), r)
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, err = e.Abandon(context.Background(), r)
-			only(t, err, c.want, c.hint)
-			only(t, e.Renew(context.Background(), []engine.Request{r})[0], c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
+			wantError(t, e.Renew(context.Background(), []engine.Request{r})[0], c.want, c.hint)
 			for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
-				r := as(t, k, ann, "a")
+				r := requestKind(t, k, ann, "a")
 				_, err := e.Acquire(context.Background(), r)
-				only(t, err, c.want, c.hint)
+				wantError(t, err, c.want, c.hint)
 				_, err = e.Release(context.Background(), r)
-				only(t, err, c.want, c.hint)
+				wantError(t, err, c.want, c.hint)
 			}
-			_, err = e.CountDown(context.Background(), as(t, engine.Latch, ann, "a"))
-			only(t, err, c.want, c.hint)
+			_, err = e.CountDown(context.Background(), requestKind(t, engine.Latch, ann, "a"))
+			wantError(t, err, c.want, c.hint)
 			_, _, err = e.List(context.Background(), "*", "")
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, err = e.Inspect(context.Background(), r.Key)
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, err = e.ForceRelease(context.Background(), r.Key)
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, err = e.Members(context.Background(), []string{"id"})
-			only(t, err, c.want, c.hint)
-			only(t, e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute), c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
+			wantError(t, e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute), c.want, c.hint)
 			l, claim := e.Capabilities().Ledger, claim(t, "a")
 			_, err = l.Claim(context.Background(), claim)
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, err = l.Settle(context.Background(), done(claim, "r"))
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, err = l.Settle(context.Background(), abandon(claim))
-			only(t, err, c.want, c.hint)
-			only(t, l.Renew(context.Background(), []engine.Claim{claim})[0], c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
+			wantError(t, l.Renew(context.Background(), []engine.Claim{claim})[0], c.want, c.hint)
 			_, err = l.Lookup(context.Background(), claim.Key)
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			_, _, err = l.List(context.Background(), "*", "")
-			only(t, err, c.want, c.hint)
+			wantError(t, err, c.want, c.hint)
 			if cause := errors.Unwrap(c.err); cause == nil && !errors.Is(err, c.err) {
 				t.Errorf("%v has lost its cause", err)
 			}
@@ -144,19 +144,19 @@ func TestErrorsOfRealServers(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
-		a, b, c := ask(t, ann, "a"), ask(t, ann, "b"), ask(t, ann, "c")
+		a, b, c := request(t, ann, "a"), request(t, ann, "b"), request(t, ann, "c")
 		b.Key, c.Key = b.Key+" 2", c.Key+" 3"
 		granted(t, e, a)
 		granted(t, e, b)
 		s.Must("CONFIG", "SET", "maxmemory", "1")
 		_, err := e.Acquire(context.Background(), c)
-		only(t, err, engine.ErrFull, "maxmemory")
+		wantError(t, err, engine.ErrFull, "maxmemory")
 		renewed(t, e, a, nil)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		abandoned(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		refused(t, e, retry(b), engine.ErrAbandoned)
 		_, err = e.Abandon(context.Background(), c)
-		only(t, err, engine.ErrFull, "maxmemory")
+		wantError(t, err, engine.ErrFull, "maxmemory")
 	})
 
 	for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
@@ -166,7 +166,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 			e := open(t, s)
 			rs := make([]engine.Request, 5)
 			for i := range rs {
-				rs[i] = as(t, k, ann, fmt.Sprint(i))
+				rs[i] = requestKind(t, k, ann, fmt.Sprint(i))
 				rs[i].Limit = 2
 				if i > 1 { // the first two are of one owner
 					rs[i].Key += fmt.Sprint(i)
@@ -177,8 +177,8 @@ func TestErrorsOfRealServers(t *testing.T) {
 			}
 			s.Must("CONFIG", "SET", "maxmemory", "1")
 			_, err := e.Acquire(context.Background(), rs[4])
-			only(t, err, engine.ErrFull, "maxmemory")
-			if _, err := e.Acquire(context.Background(), queued(as(t, k, bob, "b"), time.Minute)); err == nil {
+			wantError(t, err, engine.ErrFull, "maxmemory")
+			if _, err := e.Acquire(context.Background(), queued(requestKind(t, k, bob, "b"), time.Minute)); err == nil {
 				t.Error("one more was granted")
 			}
 			for _, r := range rs[:4] {
@@ -192,7 +192,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 			abandoned(t, e, rs[3], engine.ReleaseResult{Outcome: engine.Released})
 			refused(t, e, retry(rs[3]), engine.ErrAbandoned)
 			_, err = e.Abandon(context.Background(), rs[4])
-			only(t, err, engine.ErrFull, "maxmemory")
+			wantError(t, err, engine.ErrFull, "maxmemory")
 		})
 	}
 
@@ -201,7 +201,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s := redistest.Start(t)
 		e := open(t, s)
 		s.Must("REPLICAOF", "127.0.0.1", "1")
-		_, err := e.Acquire(context.Background(), ask(t, ann, "a"))
+		_, err := e.Acquire(context.Background(), request(t, ann, "a"))
 		if !errors.Is(err, engine.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
@@ -210,8 +210,8 @@ func TestErrorsOfRealServers(t *testing.T) {
 	t.Run("a server that misses its replicas does not serve", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--min-replicas-to-write", "1")
-		_, err := open(t, s).Acquire(context.Background(), ask(t, ann, "a"))
-		only(t, err, engine.ErrUnavailable, "min-replicas-to-write")
+		_, err := open(t, s).Acquire(context.Background(), request(t, ann, "a"))
+		wantError(t, err, engine.ErrUnavailable, "min-replicas-to-write")
 	})
 
 	t.Run("a server that is busy with a script does not serve", func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 			done <- err
 		}()
 		eventually(t, "it is busy", func() bool {
-			_, err := e.Acquire(context.Background(), ask(t, ann, "a"))
+			_, err := e.Acquire(context.Background(), request(t, ann, "a"))
 			return errors.Is(err, engine.ErrUnavailable) && strings.Contains(err.Error(), "SLOWLOG")
 		})
 		s.Must("SCRIPT", "KILL")
@@ -237,7 +237,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s.Subscribe("SUBSCRIBE", "x")
 		s.Must("CONFIG", "SET", "maxclients", "1")
 		_, err := redisengine.Open(context.Background(), s.URL())
-		only(t, err, engine.ErrOverloaded, "maxclients")
+		wantError(t, err, engine.ErrOverloaded, "maxclients")
 	})
 
 	t.Run("a user who may not publish keeps the lock, and the error says why", func(t *testing.T) {
@@ -245,10 +245,10 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		_, err := e.Release(context.Background(), r)
-		only(t, err, nil, "docs/redis.md")
+		wantError(t, err, nil, "docs/redis.md")
 		if s.Must("HGET", r.Key, ann) != "1" {
 			t.Error("half a release was left behind")
 		}
@@ -259,20 +259,20 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s := redistest.Start(t)
 		s.Must(append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, permissions(t)...)...)
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
-		r := fenced(ask(t, ann, "a"), 3)
+		r := fenced(request(t, ann, "a"), 3)
 		wake, stop := e.Capabilities().Notifier.Notify(r)
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		granted(t, e, r)
 		granted(t, e, retry(r))
 		second := r
 		second.Attempt = "b"
 		granted(t, e, second)
-		busy(t, e, ask(t, bob, "b"))
+		busy(t, e, request(t, bob, "b"))
 		renewed(t, e, r, nil)
 		released(t, e, second, engine.ReleaseResult{Outcome: engine.Released, Count: 1})
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
-		told(t, wake)
+		awaitWake(t, wake)
 		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 	})
 
@@ -284,15 +284,15 @@ func TestErrorsOfRealServers(t *testing.T) {
 		c := claim(t, "a")
 		wake, stop := e.Capabilities().Ledger.Watch(c.Key)
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		claimed(t, e, c)
 		claimed(t, e, c)
-		reclaimed(t, e, c, nil)
+		claimRenewed(t, e, c, nil)
 		lookedUp(t, e, c.Key, engine.Running)
 		settled(t, e, done(c, "r"), engine.Released)
-		told(t, wake)
+		awaitWake(t, wake)
 		c.Attempt, c.Retry = "b", true
-		found(t, e, c, engine.Done)
+		claimRefused(t, e, c, engine.Done)
 		settled(t, e, abandon(c), engine.NotYours)
 		if records, _, err := e.Capabilities().Ledger.List(context.Background(), "*", ""); err != nil || len(records) != 1 {
 			t.Errorf("listed are %+v, %v", records, err)
@@ -307,7 +307,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s := redistest.Start(t)
 		s.Must(append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, permissions(t)...)...)
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
-		everything(t, e)
+		useEveryOperation(t, e)
 		// Optional commands need a permission as well.
 		if log := s.Must("ACL", "LOG"); strings.Contains(log, "\nlua\n") {
 			t.Errorf("refused was %s", log)
@@ -315,17 +315,17 @@ func TestErrorsOfRealServers(t *testing.T) {
 	})
 }
 
-// everything uses every operation on every kind of lock.
-func everything(t *testing.T, e *redisengine.Engine) {
+// useEveryOperation uses every operation on every kind of lock.
+func useEveryOperation(t *testing.T, e *redisengine.Engine) {
 	t.Helper()
 	for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
-		a, b, c := fenced(as(t, k, ann, "a"), 0), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c-"+k.String()), time.Minute)
+		a, b, c := fenced(requestKind(t, k, ann, "a"), 0), queued(requestKind(t, k, bob, "b"), time.Minute), queued(requestKind(t, k, cat, "c-"+k.String()), time.Minute)
 		if k == engine.Read {
 			b.Kind, c.Kind = engine.Write, engine.Write
 		}
 		wake, stop := e.Notify(b)
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		granted(t, e, a)
 		granted(t, e, retry(a))
 		busy(t, e, b)
@@ -338,25 +338,25 @@ func everything(t *testing.T, e *redisengine.Engine) {
 			t.Errorf("%s: listed are %q", k, got)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
-		told(t, wake)
+		awaitWake(t, wake)
 		granted(t, e, b)
 		forceReleased(t, e, a.Key)
 		renewed(t, e, b, engine.ErrRevoked)
 		granted(t, e, c)
 		abandoned(t, e, c, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	}
-	write, read := as(t, engine.Write, ann, "w"), as(t, engine.Read, ann, "r")
+	write, read := requestKind(t, engine.Write, ann, "w"), requestKind(t, engine.Read, ann, "r")
 	granted(t, e, write)
 	granted(t, e, read)
 	renewed(t, e, write, nil)
-	busy(t, e, as(t, engine.Read, bob, "b"))
+	busy(t, e, requestKind(t, engine.Read, bob, "b"))
 	released(t, e, write, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	released(t, e, read, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
-	latch := as(t, engine.Latch, ann, "a")
-	counts(t, e, latch, 0)
+	latch := requestKind(t, engine.Latch, ann, "a")
+	countedDown(t, e, latch, 0)
 	wake, stop := e.Watch("id")
 	defer stop()
-	told(t, wake)
+	awaitWake(t, wake)
 	if err := e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute); err != nil {
 		t.Error(err)
 	}
@@ -384,9 +384,9 @@ func TestClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	r := ask(t, ann, "a")
+	r := request(t, ann, "a")
 	wake, stop := e.Capabilities().Notifier.Notify(r)
-	told(t, wake)
+	awaitWake(t, wake)
 	granted(t, e, r)
 	for range 2 {
 		if err := e.Close(); err != nil {
@@ -394,18 +394,18 @@ func TestClose(t *testing.T) {
 		}
 	}
 	_, err := e.Acquire(context.Background(), r)
-	only(t, err, engine.ErrClosed, "Close")
+	wantError(t, err, engine.ErrClosed, "Close")
 	_, err = e.Release(context.Background(), r)
-	only(t, err, engine.ErrClosed, "Close")
-	only(t, e.Renew(context.Background(), []engine.Request{r})[0], engine.ErrClosed, "Close")
+	wantError(t, err, engine.ErrClosed, "Close")
+	wantError(t, e.Renew(context.Background(), []engine.Request{r})[0], engine.ErrClosed, "Close")
 	_, err = e.Capabilities().Ledger.Claim(context.Background(), claim(t, "a"))
-	only(t, err, engine.ErrClosed, "Close")
+	wantError(t, err, engine.ErrClosed, "Close")
 	_, err = e.Capabilities().Ledger.Settle(context.Background(), done(claim(t, "a"), "r"))
-	only(t, err, engine.ErrClosed, "Close")
+	wantError(t, err, engine.ErrClosed, "Close")
 	_, err = e.Capabilities().Ledger.Lookup(context.Background(), key(t))
-	only(t, err, engine.ErrClosed, "Close")
+	wantError(t, err, engine.ErrClosed, "Close")
 	_, _, err = e.Capabilities().Ledger.List(context.Background(), "*", "")
-	only(t, err, engine.ErrClosed, "Close")
+	wantError(t, err, engine.ErrClosed, "Close")
 	stop()
 	_, stop = e.Capabilities().Notifier.Notify(r)
 	stop()
@@ -423,7 +423,7 @@ func TestDoneContext(t *testing.T) {
 	e := open(t, s)
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now())
 	defer cancel()
-	_, err := e.Acquire(ctx, ask(t, ann, "a"))
+	_, err := e.Acquire(ctx, request(t, ann, "a"))
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrUnknown) {
 		t.Errorf("got %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 
 func fair(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
-	return as(t, engine.Fair, holder, attempt)
+	return requestKind(t, engine.Fair, holder, attempt)
 }
 
 // queueOf returns the queue of the lock of this test.
@@ -33,11 +33,11 @@ func TestFairFormat(t *testing.T) {
 		t.Parallel()
 		r := fair(t, ann, "a")
 		g := granted(t, e, r)
-		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
-		left(t, s, r.Key, r.Lease)
-		keysAre(t, s, "$")
+		wantHash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+		expiresIn(t, s, r.Key, r.Lease)
+		wantKeys(t, s, "$")
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("waiters are in a list, their reservations in two keys beside it, and all expire together", func(t *testing.T) {
@@ -45,15 +45,15 @@ func TestFairFormat(t *testing.T) {
 		granted(t, e, fair(t, ann, "a"))
 		busy(t, e, queued(fair(t, bob, "b"), time.Minute))
 		busy(t, e, queued(fair(t, cat, "c"), 5*time.Second))
-		keysAre(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
+		wantKeys(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 		if got := queueOf(t, s); got != bob+" "+cat {
 			t.Errorf("in the queue are %s", got)
 		}
-		until(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), bob), time.Minute)
-		until(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), cat), 5*time.Second)
-		hash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "5000"})
+		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), bob), time.Minute)
+		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), cat), 5*time.Second)
+		wantHash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "5000"})
 		for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_queue_lease:"} {
-			left(t, s, relatedKey(t, prefix), 2*time.Minute)
+			expiresIn(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
 	})
 
@@ -66,9 +66,9 @@ func TestFairFormat(t *testing.T) {
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		granted(t, e, c)
-		keysAre(t, s, "$")
+		wantKeys(t, s, "$")
 		released(t, e, c, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("a release publishes 0 to the first waiter only, and to all without a queue", func(t *testing.T) {
@@ -133,10 +133,10 @@ func TestFairWithRedisson(t *testing.T) {
 		if b := busy(t, e, c); b.Ahead != 1 {
 			t.Errorf("ahead are %d, want Java", b.Ahead)
 		}
-		told := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+java)
+		message := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+java)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
-		if got := told(); got != "0" {
-			t.Errorf("Java is told %q", got)
+		if got := message(); got != "0" {
+			t.Errorf("the message to Java is %q, want 0", got)
 		}
 		if b := busy(t, e, c); b.Holder != java {
 			t.Errorf("first is %s, want Java", b.Holder)
@@ -166,7 +166,7 @@ func TestFairWithRedisson(t *testing.T) {
 		if got := lock(t, second); got != "(nil)" {
 			t.Errorf("the last one got %s", got)
 		}
-		keysAre(t, s, "$")
+		wantKeys(t, s, "$")
 	})
 
 	t.Run("no waiter is lost in a queue of Java and Go waiters, in any order", func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestFairWithRedisson(t *testing.T) {
 				released(t, e, ours(i), engine.ReleaseResult{Outcome: engine.Released})
 			}
 		}
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("a waiter that dies behind a Java waiter costs no more than its own reservation", func(t *testing.T) {
@@ -255,11 +255,11 @@ func TestFairWithRedisson(t *testing.T) {
 		busy(t, e, b)
 		wake, stop := e.Notify(b)
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		if got := unlock(t, java); got != "1" {
 			t.Errorf("unlock by Java: %s", got)
 		}
-		told(t, wake)
+		awaitWake(t, wake)
 		granted(t, e, b)
 		if got := lock(t, java); got == "(nil)" {
 			t.Error("Java got in beside us")
@@ -284,7 +284,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			t.Errorf("ahead are %d, want 1", got.Ahead)
 		}
 		busy(t, e, b)
-		hash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "60000"})
+		wantHash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "60000"})
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
 	})
@@ -303,7 +303,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			if got := busy(t, e, b); got.Ahead != 1 {
 				t.Errorf("ahead are %d, want 1", got.Ahead)
 			}
-			keysAre(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
+			wantKeys(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 			if got := queueOf(t, s); got != cat+" "+bob {
 				t.Errorf("in the queue are %s, want each once", got)
 			}
@@ -340,10 +340,10 @@ func TestFairQueueInDisorder(t *testing.T) {
 			if n := number(t, s, "LLEN", queue(t)); n != 85 {
 				t.Errorf("one call made %d of 100 and one, want 85", n)
 			}
-			keysAre(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
-			getsIn(t, e, r, 7)
+			wantKeys(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
+			grantedWithin(t, e, r, 7)
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-			keysAre(t, s)
+			wantKeys(t, s)
 		})
 	}
 
@@ -355,8 +355,8 @@ func TestFairQueueInDisorder(t *testing.T) {
 		if b.Holder != numberedHolder(0) || b.Left < 59*time.Minute || b.Left > time.Hour {
 			t.Errorf("got %+v, want the first and its hour", b)
 		}
-		left(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with the margin for Redisson
-		left(t, s, places(t), time.Hour+5*time.Minute+10*time.Second)
+		expiresIn(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with the margin for Redisson
+		expiresIn(t, s, places(t), time.Hour+5*time.Minute+10*time.Second)
 	})
 
 	t.Run("a dead waiter is overtaken, and removed by the next grant", func(t *testing.T) {
@@ -372,7 +372,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, c)
-		keysAre(t, s, "$")
+		wantKeys(t, s, "$")
 	})
 
 	t.Run("a hundred dead waiters delay no caller for long", func(t *testing.T) {
@@ -383,8 +383,8 @@ func TestFairQueueInDisorder(t *testing.T) {
 			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), numberedHolder(i))
 			s.Must("HSET", relatedKey(t, "interlock_queue_lease:"), numberedHolder(i), "60000")
 		}
-		getsIn(t, e, r, 8)
-		keysAre(t, s, "$")
+		grantedWithin(t, e, r, 8)
+		wantKeys(t, s, "$")
 	})
 
 	t.Run("a name that is queued twice leaves the queue at once", func(t *testing.T) {
@@ -395,7 +395,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		s.Must("RPUSH", queue(t), bob)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
-		keysAre(t, s, "$")
+		wantKeys(t, s, "$")
 	})
 
 	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_queue_lease:"} {
@@ -412,12 +412,12 @@ func TestFairQueueInDisorder(t *testing.T) {
 					t.Errorf("release: %+v, %v", p, err)
 				}
 			}
-			hash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+			wantHash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
 			renewed(t, e, a, nil)
-			keysAre(t, s, "$", strings.ReplaceAll(relatedKey(t, prefix), key(t), "$"))
+			wantKeys(t, s, "$", strings.ReplaceAll(relatedKey(t, prefix), key(t), "$"))
 			s.Must("DEL", relatedKey(t, prefix))
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-			keysAre(t, s)
+			wantKeys(t, s)
 		})
 	}
 }
@@ -428,7 +428,7 @@ func TestAQueueLastsAsLongAsItsReservations(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	held, waits := as(t, engine.Fair, ann, "a"), queued(as(t, engine.Fair, bob, "b"), time.Second)
+	held, waits := requestKind(t, engine.Fair, ann, "a"), queued(requestKind(t, engine.Fair, bob, "b"), time.Second)
 	granted(t, e, held)
 	busy(t, e, waits)
 	queue, places := relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:")

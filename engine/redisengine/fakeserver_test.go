@@ -42,7 +42,7 @@ func serveFake(c net.Conn, version string) {
 	defer c.Close()
 	info := "# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\n"
 	for r := bufio.NewReader(c); ; {
-		command, err := request(r)
+		command, err := readCommand(r)
 		if err != nil {
 			return
 		}
@@ -62,8 +62,8 @@ func serveFake(c net.Conn, version string) {
 	}
 }
 
-// request reads a command and returns its name.
-func request(r *bufio.Reader) (string, error) {
+// readCommand reads a command and returns its name.
+func readCommand(r *bufio.Reader) (string, error) {
 	parts, err := length(r, '*')
 	if err != nil {
 		return "", err

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// through opens an engine behind a faulty network.
-func through(t *testing.T, s *redistest.Server, opts ...redisengine.Option) (*redisengine.Engine, *faultnet.Proxy) {
+// openFaulty opens an engine behind a faulty network.
+func openFaulty(t *testing.T, s *redistest.Server, opts ...redisengine.Option) (*redisengine.Engine, *faultnet.Proxy) {
 	t.Helper()
 	p := faultnet.New(t, s.Addr())
 	return openURL(t, "redis://"+p.Addr(), opts...), p
@@ -40,8 +40,8 @@ func TestLostReplies(t *testing.T) {
 
 	t.Run("an acquire whose reply is lost is unknown, and granted when repeated", func(t *testing.T) {
 		t.Parallel()
-		e, p := through(t, s)
-		r := ask(t, ann, "a")
+		e, p := openFaulty(t, s)
+		r := request(t, ann, "a")
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree}) // opens the connection
 		p.CutAfterRequest()
 		refused(t, e, r, engine.ErrUnknown)
@@ -53,8 +53,8 @@ func TestLostReplies(t *testing.T) {
 
 	t.Run("a release whose reply is lost is unknown, and has happened", func(t *testing.T) {
 		t.Parallel()
-		e, p := through(t, s)
-		r := ask(t, ann, "a")
+		e, p := openFaulty(t, s)
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		p.CutAfterRequest()
 		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrUnknown) {
@@ -66,8 +66,8 @@ func TestLostReplies(t *testing.T) {
 
 	t.Run("a renewal whose reply is lost is unknown for every lease in it", func(t *testing.T) {
 		t.Parallel()
-		e, p := through(t, s)
-		a, b := ask(t, ann, "a"), ask(t, ann, "b")
+		e, p := openFaulty(t, s)
+		a, b := request(t, ann, "a"), request(t, ann, "b")
 		granted(t, e, a)
 		p.CutAfterRequest()
 		for _, err := range e.Renew(context.Background(), []engine.Request{a, b}) {
@@ -79,8 +79,8 @@ func TestLostReplies(t *testing.T) {
 
 	t.Run("a context that ends during a call makes its outcome unknown at once", func(t *testing.T) {
 		t.Parallel()
-		e, p := through(t, s)
-		r := ask(t, ann, "a")
+		e, p := openFaulty(t, s)
+		r := request(t, ann, "a")
 		p.BlackHole(faultnet.Replies, true)
 		cause := errors.New("the user has gone")
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -92,22 +92,22 @@ func TestLostReplies(t *testing.T) {
 				t.Errorf("%v does not match %v", err, want)
 			}
 		}
-		if d := time.Since(began); d > patient/2 {
+		if d := time.Since(began); d > testTimeout/2 {
 			t.Errorf("it took %v", d)
 		}
 	})
 
 	t.Run("a deadline of one call does not cost another its connection", func(t *testing.T) {
 		t.Parallel()
-		e, p := through(t, s)
+		e, p := openFaulty(t, s)
 		p.Delay(faultnet.Replies, 300*time.Millisecond)
 		before := p.Connections()
 		ctx, cancel := within(50 * time.Millisecond)
 		defer cancel()
-		if _, err := e.Acquire(ctx, ask(t, ann, "a")); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := e.Acquire(ctx, request(t, ann, "a")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		released(t, e, ask(t, bob, "b"), engine.ReleaseResult{Outcome: engine.NotYours})
+		released(t, e, request(t, bob, "b"), engine.ReleaseResult{Outcome: engine.NotYours})
 		if n := p.Connections(); n != before {
 			t.Errorf("%d more connections were made", n-before)
 		}
@@ -130,7 +130,7 @@ func lateRequests(t *testing.T) {
 	// stuck holds an acquire of r on the network while its caller gives up and abandons it.
 	stuck := func(t *testing.T, r engine.Request, limit func(context.Context, time.Duration) (context.Context, context.CancelFunc)) (arrive func()) {
 		t.Helper()
-		e, p := through(t, s)
+		e, p := openFaulty(t, s)
 		// Now the engine knows the server's clock. The fence is not the time.
 		before := engine.Request{Key: r.Key + " before", Holder: ann, Attempt: "a", Lease: time.Second, Fenced: true}
 		s.Must("SET", "redisson_lock_token:{"+before.Key+"}", "9000000000000000")
@@ -152,7 +152,7 @@ func lateRequests(t *testing.T) {
 	}
 
 	t.Run("a repeated attempt is refused by its tombstone", func(t *testing.T) {
-		r := retry(ask(t, ann, "a"))
+		r := retry(request(t, ann, "a"))
 		arrive := stuck(t, r, canceled)
 		before := calls(t)
 		arrive()
@@ -163,9 +163,9 @@ func lateRequests(t *testing.T) {
 	})
 
 	t.Run("a first attempt is refused by the clock after the timeout", func(t *testing.T) {
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		arrive := stuck(t, r, canceled)
-		s.Step(patient)
+		s.Step(testTimeout)
 		before := calls(t)
 		arrive()
 		eventually(t, "it arrives", func() bool { return calls(t) > before })
@@ -175,7 +175,7 @@ func lateRequests(t *testing.T) {
 	})
 
 	t.Run("a first attempt is refused by the clock after its caller's deadline", func(t *testing.T) {
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		arrive := stuck(t, r, context.WithTimeout)
 		before := calls(t)
 		arrive()
@@ -186,7 +186,7 @@ func lateRequests(t *testing.T) {
 	})
 
 	t.Run("a first attempt is granted within the timeout, and abandoned once more", func(t *testing.T) {
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		arrive := stuck(t, r, canceled)
 		arrive()
 		eventually(t, "it takes the lock", func() bool { return s.Must("EXISTS", r.Key) == "1" })
@@ -194,7 +194,7 @@ func lateRequests(t *testing.T) {
 	})
 
 	t.Run("LateGrant is the timeout", func(t *testing.T) {
-		if got := open(t, s).Capabilities().LateGrant; got != patient {
+		if got := open(t, s).Capabilities().LateGrant; got != testTimeout {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -207,7 +207,7 @@ func TestServerClock(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t, redistest.SteppedClock)
 			e := open(t, s)
-			r := ask(t, ann, "a")
+			r := request(t, ann, "a")
 			for range 3 {
 				granted(t, e, r)
 				released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -220,7 +220,7 @@ func TestServerClock(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, redistest.SteppedClock)
 		e := open(t, s)
-		r := fenced(ask(t, ann, "a"), 5)
+		r := fenced(request(t, ann, "a"), 5)
 		var last uint64
 		for _, step := range []time.Duration{0, -time.Hour, 20 * time.Second, -time.Minute} {
 			s.Step(step)
@@ -244,7 +244,7 @@ func TestSilentServer(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s, redisengine.Timeout(timeout))
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		s.Stop()
 		for i := range 3 { // on the first connection, and on those that take its place
@@ -273,7 +273,7 @@ func TestSilentServer(t *testing.T) {
 		e := open(t, s, redisengine.Timeout(timeout))
 		rs := make([]engine.Request, 1000)
 		for i := range rs {
-			rs[i] = ask(t, ann, "a")
+			rs[i] = request(t, ann, "a")
 		}
 		s.Stop()
 		began := time.Now()
@@ -293,7 +293,7 @@ func TestSilentServer(t *testing.T) {
 		e := open(t, s, redisengine.Timeout(timeout))
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		s.Stop()
 		began := time.Now()
 		_ = e.Close()
@@ -311,7 +311,7 @@ func TestRestartedServer(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 		e := open(t, s)
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		first := granted(t, e, r)
 		s.Kill()
 		eventually(t, "connections fail", func() bool {
@@ -330,7 +330,7 @@ func TestRestartedServer(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		s.Restart()
 		eventually(t, "the engine works again", func() bool {
@@ -346,7 +346,7 @@ func TestRestartedServer(t *testing.T) {
 		s := redistest.Start(t)
 		e := open(t, s)
 		for range 2 {
-			r := ask(t, ann, "a")
+			r := request(t, ann, "a")
 			s.Must("SCRIPT", "FLUSH")
 			granted(t, e, r)
 			s.Must("SCRIPT", "FLUSH")
@@ -365,10 +365,10 @@ func TestBadNetwork(t *testing.T) {
 
 	t.Run("without a connection nothing is sent, and the error says so", func(t *testing.T) {
 		t.Parallel()
-		e, p := through(t, s)
+		e, p := openFaulty(t, s)
 		p.Refuse(true)
 		p.Reset()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		eventually(t, "the connection is found broken", func() bool {
 			_, err := e.Release(context.Background(), r)
 			return err != nil
@@ -382,8 +382,8 @@ func TestBadNetwork(t *testing.T) {
 
 	t.Run("a caller that gives up connecting does not affect another", func(t *testing.T) {
 		t.Parallel()
-		e, p := through(t, s)
-		r := ask(t, ann, "a")
+		e, p := openFaulty(t, s)
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		p.BlackHole(faultnet.Replies, true)
 		p.Reset()

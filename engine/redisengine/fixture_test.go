@@ -22,10 +22,10 @@ const (
 	java = "8743c9c0-0795-4907-87fd-6c719a6b4586:31" // Redisson's form of a name
 )
 
-// patient is the timeout of engines in these tests, unless a test is about timeouts:
-// a busy machine must not fail a call. Two timeouts are less than the lease of ask, so
+// testTimeout is the timeout of engines in these tests, unless a test is about timeouts:
+// a busy machine must not fail a call. Two timeouts are less than the lease of request, so
 // that tombstones last for a lease.
-const patient = 10 * time.Second
+const testTimeout = 10 * time.Second
 
 func open(t testing.TB, s *redistest.Server, opts ...redisengine.Option) *redisengine.Engine {
 	t.Helper()
@@ -35,7 +35,7 @@ func open(t testing.TB, s *redistest.Server, opts ...redisengine.Option) *redise
 func openURL(t testing.TB, url string, opts ...redisengine.Option) *redisengine.Engine {
 	t.Helper()
 	if !strings.Contains(url, "timeout=") {
-		opts = append([]redisengine.Option{redisengine.Timeout(patient)}, opts...)
+		opts = append([]redisengine.Option{redisengine.Timeout(testTimeout)}, opts...)
 	}
 	e, err := redisengine.Open(context.Background(), url, opts...)
 	if err != nil {
@@ -59,8 +59,8 @@ func scriptText(t testing.TB, parts ...string) string {
 	return text.String()
 }
 
-// ask is a request for a lock that is named after the test.
-func ask(t testing.TB, holder, attempt string) engine.Request {
+// request returns a request for a lock that is named after the test.
+func request(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
 	return engine.Request{Key: key(t), Holder: holder, Attempt: attempt, Lease: 30 * time.Second}
 }
@@ -101,7 +101,7 @@ func refused(t testing.TB, e *redisengine.Engine, r engine.Request, want error) 
 	}
 }
 
-func parts(t testing.TB, p engine.ReleaseResult, err error, want engine.ReleaseResult) {
+func wantResult(t testing.TB, p engine.ReleaseResult, err error, want engine.ReleaseResult) {
 	t.Helper()
 	if err != nil || p != want {
 		t.Errorf("got %+v, %v; want %+v", p, err, want)
@@ -111,13 +111,13 @@ func parts(t testing.TB, p engine.ReleaseResult, err error, want engine.ReleaseR
 func released(t testing.TB, e *redisengine.Engine, r engine.Request, want engine.ReleaseResult) {
 	t.Helper()
 	p, err := e.Release(context.Background(), r)
-	parts(t, p, err, want)
+	wantResult(t, p, err, want)
 }
 
 func abandoned(t testing.TB, e *redisengine.Engine, r engine.Request, want engine.ReleaseResult) {
 	t.Helper()
 	p, err := e.Abandon(context.Background(), r)
-	parts(t, p, err, want)
+	wantResult(t, p, err, want)
 }
 
 func renewed(t testing.TB, e *redisengine.Engine, r engine.Request, want error) {
@@ -146,17 +146,17 @@ func number(t testing.TB, s *redistest.Server, args ...string) int64 {
 	return n
 }
 
-// left checks that a key expires in about d. A third of it may have passed on a busy
+// expiresIn checks that a key expires in about d. A third of it may have passed on a busy
 // machine.
-func left(t testing.TB, s *redistest.Server, key string, d time.Duration) {
+func expiresIn(t testing.TB, s *redistest.Server, key string, d time.Duration) {
 	t.Helper()
 	if ms := number(t, s, "PTTL", key); ms > d.Milliseconds() || ms < d.Milliseconds()*2/3 {
 		t.Errorf("%s lasts for another %d ms, want about %d", key, ms, d.Milliseconds())
 	}
 }
 
-// hash checks the fields and values at a key.
-func hash(t testing.TB, s *redistest.Server, key string, want map[string]string) {
+// wantHash checks the fields and values at a key.
+func wantHash(t testing.TB, s *redistest.Server, key string, want map[string]string) {
 	t.Helper()
 	lines := strings.Split(s.Must("HGETALL", key), "\n")
 	got := make(map[string]string)
@@ -168,7 +168,7 @@ func hash(t testing.TB, s *redistest.Server, key string, want map[string]string)
 	}
 }
 
-func told(t testing.TB, wake <-chan struct{}) {
+func awaitWake(t testing.TB, wake <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-wake:

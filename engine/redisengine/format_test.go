@@ -43,8 +43,8 @@ func TestRedissonFormat(t *testing.T) {
 
 	t.Run("a named owner has its count in its field (T2)", func(t *testing.T) {
 		t.Parallel()
-		granted(t, e, ask(t, ann, "a"))
-		granted(t, e, ask(t, ann, "b"))
+		granted(t, e, request(t, ann, "a"))
+		granted(t, e, request(t, ann, "b"))
 		if got := s.Must("HGET", key(t), ann); got != "2" {
 			t.Errorf("the count is %s, want 2", got)
 		}
@@ -52,7 +52,7 @@ func TestRedissonFormat(t *testing.T) {
 
 	t.Run("Redisson finds a Go lock held, and acquires it when it is free", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		if got := number(t, s, "EVAL", redissonLock, "1", r.Key, "30000", java); got <= 0 {
 			t.Errorf("lock by Java while we hold it: %d, want the time left", got)
@@ -76,17 +76,17 @@ func TestRedissonFormat(t *testing.T) {
 		s.Must("EVAL", redissonLock, "1", key(t), "30000", java)
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		if got := s.Must("EVAL", redissonUnlock, "2", key(t), channelOf(key(t)), "0", "30000", java, "publish"); got != "1" {
 			t.Errorf("unlock by Java: %s, want 1", got)
 		}
-		told(t, wake)
-		granted(t, e, ask(t, ann, "a"))
+		awaitWake(t, wake)
+		granted(t, e, request(t, ann, "a"))
 	})
 
 	t.Run("Redisson's fences continue Go's, and Go's continue Redisson's", func(t *testing.T) {
 		t.Parallel()
-		r := fenced(ask(t, ann, "a"), 8)
+		r := fenced(request(t, ann, "a"), 8)
 		shared := open(t, s, redisengine.Redisson())
 		first := granted(t, shared, r)
 		released(t, shared, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -108,20 +108,20 @@ func TestPublishMode(t *testing.T) {
 	redistest.Needs7(t)
 	s := redistest.Start(t)
 	e := open(t, s, redisengine.Publish(redisengine.Sharded))
-	r := ask(t, ann, "a")
+	r := request(t, ann, "a")
 	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()
-	told(t, wake)
+	awaitWake(t, wake)
 	next := s.Subscribe("SSUBSCRIBE", channelOf(r.Key))
 	granted(t, e, r)
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 2})
-	told(t, wake)
+	awaitWake(t, wake)
 	if got := next(); got != "0" {
 		t.Errorf("the message is %q, want 0", got)
 	}
 	granted(t, e, r)
 	abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 2})
-	told(t, wake)
+	awaitWake(t, wake)
 }
 
 func TestPrefix(t *testing.T) {
@@ -131,7 +131,7 @@ func TestPrefix(t *testing.T) {
 	r := engine.Request{Key: "order", Holder: ann, Attempt: "a", Lease: time.Minute, Fenced: true}
 	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()
-	told(t, wake)
+	awaitWake(t, wake)
 	granted(t, e, r)
 	for _, k := range []string{"shop:order", "redisson_lock_token:{shop:order}"} {
 		if s.Must("EXISTS", k) != "1" {
@@ -139,7 +139,7 @@ func TestPrefix(t *testing.T) {
 		}
 	}
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
-	told(t, wake)
+	awaitWake(t, wake)
 }
 
 func TestKeysThatBreakSlots(t *testing.T) {
@@ -170,7 +170,7 @@ func TestHoldersThatBreakTheFormat(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 	for _, holder := range []string{"mode", "fence:a"} {
-		_, err := e.Acquire(context.Background(), ask(t, holder, "a"))
-		only(t, err, nil, "uuid:number")
+		_, err := e.Acquire(context.Background(), request(t, holder, "a"))
+		wantError(t, err, nil, "uuid:number")
 	}
 }

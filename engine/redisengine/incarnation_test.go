@@ -36,7 +36,7 @@ func TestIncarnation(t *testing.T) {
 	t.Run("an incarnation that syncs every write survives a restart", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-		e, r := open(t, s), ask(t, ann, "a")
+		e, r := open(t, s), request(t, ann, "a")
 		before := incarnation(t, e)
 		granted(t, e, r)
 		s.Restart()
@@ -60,19 +60,19 @@ func TestRaiseFenceScript(t *testing.T) {
 	e := open(t, s)
 	t.Run("a raise changes the fence and its counter, which expires", func(t *testing.T) {
 		t.Parallel()
-		r := fenced(ask(t, ann, "a"), 8)
+		r := fenced(request(t, ann, "a"), 8)
 		g := granted(t, e, r)
 		raised(t, e, r, g.Fence+1000)
-		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence + 1000)})
+		wantHash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence + 1000)})
 		counter := "redisson_lock_token:{" + r.Key + "}"
 		if n := number(t, s, "GET", counter); uint64(n) != g.Fence+1008 {
 			t.Errorf("the counter is %d, want %d", n, g.Fence+1008)
 		}
-		left(t, s, counter, time.Minute)
+		expiresIn(t, s, counter, time.Minute)
 	})
 	t.Run("a higher counter is not lowered", func(t *testing.T) {
 		t.Parallel()
-		r := fenced(ask(t, ann, "a"), 8)
+		r := fenced(request(t, ann, "a"), 8)
 		g := granted(t, e, r)
 		counter := "redisson_lock_token:{" + r.Key + "}"
 		s.Must("SET", counter, fmt.Sprint(g.Fence+5000))

@@ -58,7 +58,7 @@ func TestList(t *testing.T) {
 		s := redistest.Start(t)
 		e := open(t, s)
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit} {
-			r := fenced(as(t, k, ann, "a"), 0)
+			r := fenced(requestKind(t, k, ann, "a"), 0)
 			r.Key = k.String()
 			granted(t, e, r)
 			r.Holder, r.Attempt = bob, "b"
@@ -67,7 +67,7 @@ func TestList(t *testing.T) {
 			}
 			busy(t, e, queued(r, time.Minute))
 		}
-		counts(t, e, as(t, engine.Latch, ann, "a"), 0)
+		countedDown(t, e, requestKind(t, engine.Latch, ann, "a"), 0)
 		s.Must("SET", "a string", "v")
 		s.Must("HSET", "a hash", "name", "Ann")
 		s.Must("HSET", "a cart", ann, "1", bob, "2")
@@ -134,7 +134,7 @@ func TestList(t *testing.T) {
 	t.Run("an invalid cursor is an error", func(t *testing.T) {
 		t.Parallel()
 		_, _, err := open(t, redistest.Start(t)).List(context.Background(), "*", "x")
-		only(t, err, nil, "cursor")
+		wantError(t, err, nil, "cursor")
 	})
 }
 
@@ -166,7 +166,7 @@ func TestInspect(t *testing.T) {
 		if l := forceReleased(t, e, key(t)); len(l.Holders) != 1 {
 			t.Errorf("got %+v", l)
 		}
-		keysAre(t, s)
+		wantKeys(t, s)
 		s.Must("EVAL", redissonWrite, "1", key(t), "30000", java+":write")
 		if l := inspected(t, e, key(t)); l.Kind != engine.Write || len(l.Holders) != 1 || l.Holders[0].Name != java {
 			t.Errorf("got %+v", l)
@@ -214,9 +214,9 @@ end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_t
 		redistest.Needs7(t)
 		for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
 			e := open(t, s, redisengine.Publish(m))
-			wake, stop := e.Notify(ask(t, bob, "b"))
+			wake, stop := e.Notify(request(t, bob, "b"))
 			defer stop()
-			told(t, wake)
+			awaitWake(t, wake)
 			if l := inspected(t, e, key(t)); l.Listeners != 1 {
 				t.Errorf("%s: %d listen, want 1", m, l.Listeners)
 			}
@@ -247,8 +247,8 @@ func TestForceRelease(t *testing.T) {
 		granted(t, e, reading(t, ann, "b"))
 		granted(t, e, reading(t, bob, "b"))
 		forceReleased(t, e, key(t))
-		keysAre(t, s, "interlock_revoked:{$}")
-		left(t, s, relatedKey(t, "interlock_revoked:"), 2*time.Minute)
+		wantKeys(t, s, "interlock_revoked:{$}")
+		expiresIn(t, s, relatedKey(t, "interlock_revoked:"), 2*time.Minute)
 		got := strings.Split(s.Must("SMEMBERS", relatedKey(t, "interlock_revoked:")), "\n")
 		slices.Sort(got)
 		if want := []string{ann + "/a", ann + "/b", bob + "/b"}; !slices.Equal(got, want) {
@@ -257,8 +257,8 @@ func TestForceRelease(t *testing.T) {
 		r := lasting(permit(t, ann, "p", 1), time.Hour)
 		granted(t, e, r)
 		forceReleased(t, e, key(t))
-		keysAre(t, s, "interlock_revoked:{$}")
-		left(t, s, relatedKey(t, "interlock_revoked:"), 3*time.Hour)
+		wantKeys(t, s, "interlock_revoked:{$}")
+		expiresIn(t, s, relatedKey(t, "interlock_revoked:"), 3*time.Hour)
 		renewed(t, e, r, engine.ErrRevoked)
 		renewed(t, e, reading(t, ann, "b"), engine.ErrRevoked)
 		renewed(t, e, reading(t, ann, "c"), engine.ErrNotHolder)
@@ -267,7 +267,7 @@ func TestForceRelease(t *testing.T) {
 	t.Run("all waiters of an exclusive lock are notified, and the first of the queue", func(t *testing.T) {
 		t.Parallel()
 		all, first := s.Subscribe("SUBSCRIBE", channelOf(key(t))), s.Subscribe("SUBSCRIBE", channelOf(key(t))+":"+bob)
-		granted(t, e, ask(t, ann, "a"))
+		granted(t, e, request(t, ann, "a"))
 		busy(t, e, queued(fair(t, bob, "b"), time.Minute))
 		forceReleased(t, e, key(t))
 		if a, f := all(), first(); a != "0" || f != "0" {
@@ -278,7 +278,7 @@ func TestForceRelease(t *testing.T) {
 	t.Run("the queue of a free lock is removed, and all its waiters are notified", func(t *testing.T) {
 		t.Parallel()
 		for _, k := range otherKinds {
-			a, b, c := as(t, k, ann, "a"), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
+			a, b, c := requestKind(t, k, ann, "a"), queued(requestKind(t, k, bob, "b"), time.Minute), queued(requestKind(t, k, cat, "c"), time.Minute)
 			if k == engine.Read {
 				b.Kind = engine.Write
 			}
@@ -297,19 +297,19 @@ func TestForceRelease(t *testing.T) {
 				all = relatedKey(t, "interlock_semaphore:")
 				one, two = all+":"+bob+"/b", all+":"+cat+"/c"
 			}
-			told := []func() string{s.Subscribe("SUBSCRIBE", all)}
+			messages := []func() string{s.Subscribe("SUBSCRIBE", all)}
 			if one != "" {
-				told = append(told, s.Subscribe("SUBSCRIBE", one), s.Subscribe("SUBSCRIBE", two))
+				messages = append(messages, s.Subscribe("SUBSCRIBE", one), s.Subscribe("SUBSCRIBE", two))
 			}
 			if l := forceReleased(t, e, a.Key); len(l.Holders) != 0 || len(l.Waiters) != 2 {
 				t.Errorf("%s: taken was %+v", k, l)
 			}
-			for _, next := range told {
+			for _, next := range messages {
 				if got := next(); got != "0" && got != "1" {
 					t.Errorf("%s: told was %q", k, got)
 				}
 			}
-			keysAre(t, s)
+			wantKeys(t, s)
 		}
 	})
 
@@ -317,7 +317,7 @@ func TestForceRelease(t *testing.T) {
 		t.Parallel()
 		own, named := "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Read, engine.Permit} {
-			r := as(t, k, named+":0", own+":17")
+			r := requestKind(t, k, named+":0", own+":17")
 			r.Key += k.String()
 			one := s.Subscribe("SUBSCRIBE", "interlock_client:"+own)
 			two := s.Subscribe("SUBSCRIBE", "interlock_client:"+named)
@@ -336,10 +336,10 @@ func TestForceRelease(t *testing.T) {
 		id, _, _ := strings.Cut(ann, ":")
 		wake, stop := e.Watch(id)
 		defer stop()
-		told(t, wake)
-		granted(t, e, ask(t, ann, "a"))
+		awaitWake(t, wake)
+		granted(t, e, request(t, ann, "a"))
 		forceReleased(t, e, key(t))
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("a user who may not publish releases nothing, and the error says why", func(t *testing.T) {
@@ -347,18 +347,18 @@ func TestForceRelease(t *testing.T) {
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		_, err := e.ForceRelease(context.Background(), r.Key)
-		only(t, err, nil, "docs/redis.md")
+		wantError(t, err, nil, "docs/redis.md")
 		renewed(t, e, r, nil)
-		keysAre(t, s, "$")
+		wantKeys(t, s, "$")
 	})
 
 	t.Run("a string at the key of revoked attempts prevents a forced release", func(t *testing.T) {
 		t.Parallel()
 		s.Must("SET", relatedKey(t, "interlock_revoked:"), "v", "PX", "60000")
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		renewed(t, e, r, engine.ErrNotHolder)
 		granted(t, e, r)
 		if _, err := e.ForceRelease(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
@@ -376,8 +376,8 @@ func TestMemberFormat(t *testing.T) {
 	if err := e.Register(context.Background(), m, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	hash(t, s, "interlock_client:id", map[string]string{"name": "shop", "host": "h", "pid": "7", "since": "2026-01-02T03:04:05.000006Z"})
-	left(t, s, "interlock_client:id", time.Minute)
+	wantHash(t, s, "interlock_client:id", map[string]string{"name": "shop", "host": "h", "pid": "7", "since": "2026-01-02T03:04:05.000006Z"})
+	expiresIn(t, s, "interlock_client:id", time.Minute)
 	s.Must("SET", "interlock_client:string", "v")
 	s.Must("HSET", "interlock_client:hash", "name", "x")
 	ids := []string{"string", "hash", "", "id"}
@@ -388,7 +388,7 @@ func TestMemberFormat(t *testing.T) {
 		t.Errorf("known are %+v, %v", got, err)
 	}
 	for _, bad := range []engine.Member{{}, {ID: "x"}} {
-		only(t, e.Register(context.Background(), bad, 0), nil, "life")
+		wantError(t, e.Register(context.Background(), bad, 0), nil, "life")
 	}
 }
 
@@ -397,7 +397,7 @@ func TestALockNamedLikeThePrefixIsNotListed(t *testing.T) {
 	s := redistest.Start(t)
 	plain, shop := open(t, s), open(t, s, redisengine.Prefix("shop:"))
 	for _, k := range []string{"shop:", "shop:1"} {
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		r.Key = k
 		granted(t, plain, r)
 	}

@@ -19,14 +19,14 @@ func TestLateRequestsOfEveryKindAreRefused(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, redistest.SteppedClock)
 	e := open(t, s)
-	granted(t, e, ask(t, ann, "a")) // now the engine knows the server's clock
+	granted(t, e, request(t, ann, "a")) // now the engine knows the server's clock
 	for _, k := range otherKinds {
-		given, other := as(t, k, ann, "a"), as(t, k, bob, "b")
+		given, other := requestKind(t, k, ann, "a"), requestKind(t, k, bob, "b")
 		given.Key, other.Key = given.Key+k.String(), other.Key+k.String()
 		abandoned(t, e, given, engine.ReleaseResult{Outcome: engine.AlreadyFree})
-		s.Step(patient + time.Second) // as if both requests had been on their way for so long
+		s.Step(testTimeout + time.Second) // as if both requests had been on their way for so long
 		refused(t, e, given, engine.ErrAbandoned)
-		s.Step(patient + time.Second)
+		s.Step(testTimeout + time.Second)
 		granted(t, e, other)
 	}
 }
@@ -39,7 +39,7 @@ func TestFencesOfEveryKindRise(t *testing.T) {
 		var last uint64
 		for _, step := range []time.Duration{0, -time.Minute, 20 * time.Second, -time.Hour} {
 			s.Step(step)
-			r := fenced(as(t, k, ann, "a"), 5)
+			r := fenced(requestKind(t, k, ann, "a"), 5)
 			g := granted(t, e, r)
 			if g.Fence <= last {
 				t.Errorf("%s: after a step of %v the fence went from %d to %d", k, step, last, g.Fence)
@@ -55,17 +55,17 @@ func TestNoLeaseIsShortened(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 	for _, k := range otherKinds {
-		r := as(t, k, ann, "a")
+		r := requestKind(t, k, ann, "a")
 		granted(t, e, r)
 		granted(t, e, lasting(retry(r), time.Second))
 		renewed(t, e, lasting(r, time.Second), nil)
-		left(t, s, r.Key, r.Lease)
+		expiresIn(t, s, r.Key, r.Lease)
 		switch k {
 		case engine.Read:
-			left(t, s, timeoutOf(t, ann), r.Lease)
+			expiresIn(t, s, timeoutOf(t, ann), r.Lease)
 		case engine.Permit:
-			until(t, s, s.Must("ZSCORE", r.Key, ann+"/a")[:13], r.Lease)
-			left(t, s, relatedKey(t, "interlock_permits:"), r.Lease)
+			expiresAfter(t, s, s.Must("ZSCORE", r.Key, ann+"/a")[:13], r.Lease)
+			expiresIn(t, s, relatedKey(t, "interlock_permits:"), r.Lease)
 		}
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	}
@@ -84,8 +84,8 @@ func TestEveryKeyExpires(t *testing.T) {
 		}
 	}
 	for _, k := range append([]engine.Kind{engine.Exclusive}, otherKinds...) {
-		a, again := fenced(as(t, k, ann, "a"), 0), as(t, k, ann, "again")
-		b, c := queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
+		a, again := fenced(requestKind(t, k, ann, "a"), 0), requestKind(t, k, ann, "again")
+		b, c := queued(requestKind(t, k, bob, "b"), time.Minute), queued(requestKind(t, k, cat, "c"), time.Minute)
 		again.Limit = 2
 		if k == engine.Read {
 			b.Kind = engine.Write
@@ -106,11 +106,11 @@ func TestEveryKeyExpires(t *testing.T) {
 			ends("with a lock of kind " + k.String())
 		}
 	}
-	latch := as(t, engine.Latch, "", "")
-	counts(t, e, latch, 1)
+	latch := requestKind(t, engine.Latch, "", "")
+	countedDown(t, e, latch, 1)
 	ends("once a latch was looked at")
 	latch.Holder, latch.Attempt = ann, "a"
-	counts(t, e, latch, 0)
+	countedDown(t, e, latch, 0)
 	if err := e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute); err != nil {
 		t.Error(err)
 	}
@@ -147,7 +147,7 @@ func TestExpiredWaitersAreRemovedInSteps(t *testing.T) {
 		if n := number(t, s, line.count...); n != 84 {
 			t.Errorf("%s: one call made %d of 100, want 84", line.request.Kind, n)
 		}
-		getsIn(t, e, line.request, 6)
+		grantedWithin(t, e, line.request, 6)
 		released(t, e, line.request, engine.ReleaseResult{Outcome: engine.Released})
 		if n := s.Must("KEYS", "*{*"); n != "" {
 			t.Errorf("%s: left are %s", line.request.Kind, n)
@@ -162,7 +162,7 @@ func TestALateWaiterKeepsItsPosition(t *testing.T) {
 	for k, places := range map[engine.Kind]string{
 		engine.Fair: "redisson_lock_timeout:", engine.Write: "interlock_queue_expiry:", engine.Permit: "interlock_queue_expiry:",
 	} {
-		a, b, c := as(t, k, ann, "a"), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
+		a, b, c := requestKind(t, k, ann, "a"), queued(requestKind(t, k, bob, "b"), time.Minute), queued(requestKind(t, k, cat, "c"), time.Minute)
 		granted(t, e, a)
 		busy(t, e, b)
 		busy(t, e, c)
@@ -189,18 +189,18 @@ func TestRedissonReadsWhatWeWrite(t *testing.T) {
 	if got := s.Must(unlock...); got != "0" {
 		t.Errorf("read unlock by Java: %s, want 0", got)
 	}
-	left(t, s, a.Key, a.Lease)
+	expiresIn(t, s, a.Key, a.Lease)
 	renewed(t, e, a, nil)
 	s.Must("EVAL", redissonRead, "2", a.Key, timeouts, "60000", java, java+":write")
 	released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-	left(t, s, a.Key, time.Minute)
+	expiresIn(t, s, a.Key, time.Minute)
 	c := lasting(reading(t, cat, "c"), time.Hour)
 	granted(t, e, c)
-	left(t, s, a.Key, time.Hour)
+	expiresIn(t, s, a.Key, time.Hour)
 	released(t, e, c, engine.ReleaseResult{Outcome: engine.Released})
-	left(t, s, a.Key, time.Minute)
+	expiresIn(t, s, a.Key, time.Minute)
 	released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
-	hash(t, s, a.Key, map[string]string{"mode": "read", java: "1"})
+	wantHash(t, s, a.Key, map[string]string{"mode": "read", java: "1"})
 }
 
 func TestOtherDataIsNotChangedByLocks(t *testing.T) {
@@ -219,7 +219,7 @@ func TestOtherDataIsNotChangedByLocks(t *testing.T) {
 		}
 		before := s.Must("DUMP", fill[1])
 		for _, k := range otherKinds {
-			r := as(t, k, ann, "b")
+			r := requestKind(t, k, ann, "b")
 			r.Key = fill[1]
 			refused(t, e, r, engine.ErrKind)
 		}
@@ -249,7 +249,7 @@ func TestEveryKindNeedsOneCall(t *testing.T) {
 	e := open(t, s)
 	run := func() {
 		for _, k := range otherKinds {
-			r, other := as(t, k, ann, "a"), queued(as(t, k, bob, "b"), time.Minute)
+			r, other := requestKind(t, k, ann, "a"), queued(requestKind(t, k, bob, "b"), time.Minute)
 			if k == engine.Read {
 				other.Kind = engine.Write
 			}

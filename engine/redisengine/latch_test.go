@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-func counts(t testing.TB, e *redisengine.Engine, r engine.Request, want int) {
+func countedDown(t testing.TB, e *redisengine.Engine, r engine.Request, want int) {
 	t.Helper()
 	if left, err := e.CountDown(context.Background(), r); err != nil || left != want {
 		t.Errorf("%d are missing, %v; want %d", left, err, want)
@@ -25,42 +25,42 @@ func TestLatchFormat(t *testing.T) {
 
 	t.Run("a latch is a hash of its counts, and publishes 0 when it opens", func(t *testing.T) {
 		t.Parallel()
-		a, b := as(t, engine.Latch, ann, "a"), as(t, engine.Latch, bob, "a")
+		a, b := requestKind(t, engine.Latch, ann, "a"), requestKind(t, engine.Latch, bob, "a")
 		a.Limit, b.Limit = 2, 2
 		opened := s.Subscribe("SUBSCRIBE", relatedKey(t, "interlock_latch:"))
-		counts(t, e, a, 1)
-		counts(t, e, a, 1)
-		hash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1"})
-		left(t, s, a.Key, a.Lease)
-		counts(t, e, lasting(b, time.Minute), 0)
+		countedDown(t, e, a, 1)
+		countedDown(t, e, a, 1)
+		wantHash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1"})
+		expiresIn(t, s, a.Key, a.Lease)
+		countedDown(t, e, lasting(b, time.Minute), 0)
 		if got := opened(); got != "0" {
 			t.Errorf("the message is %q", got)
 		}
-		left(t, s, a.Key, time.Minute)
-		c := as(t, engine.Latch, cat, "c")
-		counts(t, e, c, 0)
-		hash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1", "counted:" + bob + "/a": "1"})
-		left(t, s, a.Key, time.Minute)
-		keysAre(t, s, "$")
+		expiresIn(t, s, a.Key, time.Minute)
+		c := requestKind(t, engine.Latch, cat, "c")
+		countedDown(t, e, c, 0)
+		wantHash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1", "counted:" + bob + "/a": "1"})
+		expiresIn(t, s, a.Key, time.Minute)
+		wantKeys(t, s, "$")
 	})
 
 	t.Run("reading creates a latch that expires", func(t *testing.T) {
 		t.Parallel()
-		counts(t, e, as(t, engine.Latch, "", ""), 1)
-		hash(t, s, key(t), map[string]string{"mode": "latch", "total": "1"})
-		keysAre(t, s, "$")
+		countedDown(t, e, requestKind(t, engine.Latch, "", ""), 1)
+		wantHash(t, s, key(t), map[string]string{"mode": "latch", "total": "1"})
+		wantKeys(t, s, "$")
 	})
 
 	t.Run("a latch can be counted down but not held", func(t *testing.T) {
 		t.Parallel()
-		r := as(t, engine.Latch, ann, "a")
+		r := requestKind(t, engine.Latch, ann, "a")
 		_, err := e.Acquire(context.Background(), r)
-		only(t, err, nil, "CountDown")
+		wantError(t, err, nil, "CountDown")
 		_, err = e.Release(context.Background(), r)
-		only(t, err, nil, "CountDown")
+		wantError(t, err, nil, "CountDown")
 		r.Limit = 0
 		_, err = e.CountDown(context.Background(), r)
-		only(t, err, nil, "Limit")
+		wantError(t, err, nil, "Limit")
 		if _, err = e.CountDown(context.Background(), engine.Request{Limit: 1, Lease: time.Second}); err == nil {
 			t.Error("a latch without a key was counted down")
 		}
@@ -71,9 +71,9 @@ func TestLatchFormat(t *testing.T) {
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
-		r := as(t, engine.Latch, ann, "a")
+		r := requestKind(t, engine.Latch, ann, "a")
 		_, err := e.CountDown(context.Background(), r)
-		only(t, err, nil, "docs/redis.md")
+		wantError(t, err, nil, "docs/redis.md")
 		if s.Must("EXISTS", r.Key) != "0" {
 			t.Error("half a count was left behind")
 		}
@@ -99,7 +99,7 @@ func TestEveryKindRefusesOtherData(t *testing.T) {
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch} {
 			t.Run(name+" is not a "+k.String()+" lock", func(t *testing.T) {
 				t.Parallel()
-				r := as(t, k, ann, "a")
+				r := requestKind(t, k, ann, "a")
 				fill := append([]string(nil), fill...)
 				fill[1] = r.Key
 				s.Must(fill...)

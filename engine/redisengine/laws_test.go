@@ -33,7 +33,7 @@ func timeout(t testing.TB) time.Duration {
 	if strings.Contains(t.Name(), "tombstone") {
 		return 1400 * time.Millisecond
 	}
-	return patient
+	return testTimeout
 }
 
 func TestLaws(t *testing.T) {

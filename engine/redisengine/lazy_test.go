@@ -19,14 +19,14 @@ func TestALazyEngine(t *testing.T) {
 		e := openURL(t, s.URL()+"?lazy=true")
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
 		defer stop()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		refused(t, e, r, engine.ErrUnavailable)
 		s.Restart()
 		eventually(t, "the lock is granted", func() bool {
 			_, err := e.Acquire(context.Background(), r)
 			return err == nil
 		})
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("opens before its cluster starts", func(t *testing.T) {
@@ -35,13 +35,13 @@ func TestALazyEngine(t *testing.T) {
 		s.Must("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
 		s.Kill()
 		e := openURL(t, "redis+cluster://"+s.Addr(), redisengine.Lazy())
-		refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable)
+		refused(t, e, request(t, ann, "a"), engine.ErrUnavailable)
 		if _, _, err := e.List(context.Background(), "*", ""); err == nil {
 			t.Error("List succeeded without a server")
 		}
 		s.Restart()
 		eventually(t, "the lock is granted and listed", func() bool {
-			_, err := e.Acquire(context.Background(), ask(t, ann, "a"))
+			_, err := e.Acquire(context.Background(), request(t, ann, "a"))
 			locks, _, errList := e.List(context.Background(), "*", "")
 			return err == nil && errList == nil && len(locks) == 1
 		})
@@ -64,6 +64,6 @@ func TestALazyEngine(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		refused(t, e, ask(t, ann, "a"), engine.ErrClosed)
+		refused(t, e, request(t, ann, "a"), engine.ErrClosed)
 	})
 }

@@ -20,7 +20,7 @@ func TestALedgerWithoutMemory(t *testing.T) {
 	e := open(t, s)
 	cs := make([]engine.Claim, 8)
 	for i := range cs {
-		cs[i] = numbered(i)
+		cs[i] = numberedClaim(i)
 		if i%2 == 1 {
 			cs[i].Retain = 0
 		}
@@ -32,15 +32,15 @@ func TestALedgerWithoutMemory(t *testing.T) {
 	s.Must("CONFIG", "SET", "maxmemory", "1")
 
 	_, err := e.Capabilities().Ledger.Claim(context.Background(), cs[7])
-	only(t, err, engine.ErrFull, "maxmemory")
-	if r := found(t, e, engine.Claim{Key: cs[6].Key, Attempt: "b", Lease: time.Minute}, engine.Done); string(r.Result) != "kept" {
+	wantError(t, err, engine.ErrFull, "maxmemory")
+	if r := claimRefused(t, e, engine.Claim{Key: cs[6].Key, Attempt: "b", Lease: time.Minute}, engine.Done); string(r.Result) != "kept" {
 		t.Errorf("the result is %q", r.Result)
 	}
 	for _, c := range cs[:6] {
 		c.Lease = time.Hour
-		reclaimed(t, e, c, nil)
+		claimRenewed(t, e, c, nil)
 		claimed(t, e, c) // once more
-		left(t, s, "interlock:guard:lock:{"+c.Key+"}", time.Hour)
+		expiresIn(t, s, "interlock:guard:lock:{"+c.Key+"}", time.Hour)
 	}
 	result := strings.Repeat("r", 10_000)
 	for i, c := range cs[:4] {
@@ -54,7 +54,7 @@ func TestALedgerWithoutMemory(t *testing.T) {
 		lookedUp(t, e, c.Key, engine.Absent)
 	}
 	_, err = e.Capabilities().Ledger.Settle(context.Background(), abandon(cs[7]))
-	only(t, err, engine.ErrFull, "maxmemory")
+	wantError(t, err, engine.ErrFull, "maxmemory")
 }
 
 func TestALedgerWithoutScripts(t *testing.T) {
@@ -79,7 +79,7 @@ func lateClaims(t *testing.T) {
 
 	stuck := func(t *testing.T, c engine.Claim) (arrive func()) {
 		t.Helper()
-		e, p := through(t, s)
+		e, p := openFaulty(t, s)
 		claimed(t, e, engine.Claim{Key: c.Key + " before", Attempt: "a", Lease: time.Second}) // now the engine knows the server's clock
 		arrive = p.Hold(faultnet.Requests)
 		t.Cleanup(arrive)
@@ -110,7 +110,7 @@ func lateClaims(t *testing.T) {
 	t.Run("a first claim is refused by the clock after the timeout", func(t *testing.T) {
 		c := claim(t, "a")
 		arrive := stuck(t, c)
-		s.Step(patient)
+		s.Step(testTimeout)
 		before := scripts(t, s)
 		arrive()
 		eventually(t, "it arrives", func() bool { return scripts(t, s) > before })
@@ -172,7 +172,7 @@ func TestRecordsAndTheClock(t *testing.T) {
 			y := done(c, "r")
 			y.FromStart = true
 			settled(t, e, y, engine.Released)
-			left(t, s, "interlock:guard:result:{"+c.Key+"}", x.want)
+			expiresIn(t, s, "interlock:guard:result:{"+c.Key+"}", x.want)
 		}
 	})
 
@@ -213,7 +213,7 @@ func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 			claimed(t, e, c)
 			wake, stop := open(t, s, redisengine.Publish(m)).Capabilities().Ledger.Watch(c.Key)
 			defer stop()
-			told(t, wake) // subscribed to both channels
+			awaitWake(t, wake) // subscribed to both channels
 			listening := func() bool {
 				command := map[redisengine.PublishMode]string{redisengine.Plain: "NUMSUB", redisengine.Sharded: "SHARDNUMSUB"}[m]
 				return s.Must("PUBSUB", command, "interlock:guard:settled") == "interlock:guard:settled\n1" &&
@@ -224,7 +224,7 @@ func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 				<-wake
 			}
 			settled(t, e, done(c, "r"), engine.Released)
-			told(t, wake)
+			awaitWake(t, wake)
 			if published() != 1 {
 				t.Error("nothing was published")
 			}
@@ -254,10 +254,10 @@ func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 		for i, settle := range []func(engine.Claim) engine.Settlement{
 			func(c engine.Claim) engine.Settlement { return done(c, "r") }, abandon,
 		} {
-			c := numbered(i)
+			c := numberedClaim(i)
 			claimed(t, e, c)
 			_, err := e.Capabilities().Ledger.Settle(context.Background(), settle(c))
-			only(t, err, nil, "docs/redis.md")
+			wantError(t, err, nil, "docs/redis.md")
 			lookedUp(t, e, c.Key, engine.Running)
 		}
 	})

@@ -35,8 +35,8 @@ func claimed(t testing.TB, e *redisengine.Engine, c engine.Claim) engine.Record 
 	return r
 }
 
-// found checks that a claim is refused because the record has that state.
-func found(t testing.TB, e *redisengine.Engine, c engine.Claim, want engine.State) engine.Record {
+// claimRefused checks that a claim is refused because the record has that state.
+func claimRefused(t testing.TB, e *redisengine.Engine, c engine.Claim, want engine.State) engine.Record {
 	t.Helper()
 	r, err := e.Capabilities().Ledger.Claim(context.Background(), c)
 	if err != nil || r.Granted || r.State != want {
@@ -52,7 +52,7 @@ func settled(t testing.TB, e *redisengine.Engine, s engine.Settlement, want engi
 	}
 }
 
-func reclaimed(t testing.TB, e *redisengine.Engine, c engine.Claim, want error) {
+func claimRenewed(t testing.TB, e *redisengine.Engine, c engine.Claim, want error) {
 	t.Helper()
 	if err := e.Capabilities().Ledger.Renew(context.Background(), []engine.Claim{c})[0]; !errors.Is(err, want) {
 		t.Errorf("renewal by %s: %v, want %v", c.Attempt, err, want)

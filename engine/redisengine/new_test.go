@@ -21,14 +21,14 @@ func TestNew(t *testing.T) {
 	}
 	defer client.Close()
 	e := redisengine.New(client)
-	r := ask(t, ann, "a")
+	r := request(t, ann, "a")
 	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()
-	told(t, wake)
+	awaitWake(t, wake)
 	granted(t, e, r)
 	renewed(t, e, r, nil)
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
-	told(t, wake)
+	awaitWake(t, wake)
 	if err := e.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
@@ -57,9 +57,9 @@ func TestNewOnACluster(t *testing.T) {
 	defer e.Close()
 	wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
 	defer stop()
-	told(t, wake)
-	r := ask(t, ann, "a")
+	awaitWake(t, wake)
+	r := request(t, ann, "a")
 	granted(t, e, r)
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
-	told(t, wake)
+	awaitWake(t, wake)
 }

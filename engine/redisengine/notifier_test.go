@@ -18,12 +18,12 @@ func listen(t *testing.T, e *redisengine.Engine, key string) <-chan struct{} {
 	t.Helper()
 	wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key})
 	t.Cleanup(stop)
-	told(t, wake)
+	awaitWake(t, wake)
 	return wake
 }
 
-// silent checks that there is no wake-up for a while.
-func silent(t *testing.T, wake <-chan struct{}) {
+// noWake checks that there is no wake-up for a while.
+func noWake(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-wake:
@@ -42,12 +42,12 @@ func TestLostSubscriber(t *testing.T) {
 		one, two := listen(t, e, "one"), listen(t, e, "two")
 		for range 3 {
 			s.Must("CLIENT", "KILL", "TYPE", "pubsub")
-			told(t, one)
-			told(t, two)
+			awaitWake(t, one)
+			awaitWake(t, two)
 		}
 		s.Must("PUBLISH", channelOf("two"), "0")
-		told(t, two)
-		silent(t, one)
+		awaitWake(t, two)
+		noWake(t, one)
 	})
 
 	t.Run("a forbidden channel does not silence the others", func(t *testing.T) {
@@ -57,21 +57,21 @@ func TestLostSubscriber(t *testing.T) {
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		connection := s.Must("CLIENT", "LIST", "TYPE", "pubsub")
 		_, stopWatch := e.Watch("me")
 		defer stopWatch()
 		eventually(t, "the server refuses the channel", func() bool { return strings.Contains(s.Must("ACL", "LOG"), "interlock_client:me") })
 		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
-		told(t, wake)
+		awaitWake(t, wake)
 		if id, _, _ := strings.Cut(connection, " "); !strings.HasPrefix(s.Must("CLIENT", "LIST", "TYPE", "pubsub"), id+" ") {
 			t.Error("the connection was closed")
 		}
 		// A new connection subscribes to all channels with one command.
 		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
-		told(t, wake)
+		awaitWake(t, wake)
 		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("a subscriber reconnects to a restarted server", func(t *testing.T) {
@@ -80,11 +80,11 @@ func TestLostSubscriber(t *testing.T) {
 		e := open(t, s)
 		wake := listen(t, e, "k")
 		s.Kill()
-		silent(t, wake)
+		noWake(t, wake)
 		s.Restart()
-		told(t, wake)
+		awaitWake(t, wake)
 		s.Must("PUBLISH", channelOf("k"), "0")
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("a subscriber closes a connection that has become silent", func(t *testing.T) {
@@ -97,9 +97,9 @@ func TestLostSubscriber(t *testing.T) {
 		p.BlackHole(faultnet.Replies, true)
 		eventually(t, "it tries another connection", func() bool { return p.Connections() > before+1 })
 		p.BlackHole(faultnet.Replies, false)
-		told(t, wake)
+		awaitWake(t, wake)
 		s.Must("PUBLISH", channelOf("k"), "0")
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("a waiter that begins while the connection is lost is woken when it is back", func(t *testing.T) {
@@ -110,13 +110,13 @@ func TestLostSubscriber(t *testing.T) {
 		first := listen(t, e, "first")
 		p.Refuse(true)
 		p.Reset()
-		silent(t, first)
+		noWake(t, first)
 		second, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "second"})
 		defer stop()
-		silent(t, second)
+		noWake(t, second)
 		p.Refuse(false)
-		told(t, first)
-		told(t, second)
+		awaitWake(t, first)
+		awaitWake(t, second)
 	})
 }
 
@@ -134,7 +134,7 @@ func TestSubscriptions(t *testing.T) {
 		var stops []func()
 		for range 10 {
 			wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
-			told(t, wake)
+			awaitWake(t, wake)
 			stops = append(stops, stop)
 		}
 		if n := subscribers(key(t)); n != "1" {
@@ -154,9 +154,9 @@ func TestSubscriptions(t *testing.T) {
 
 	t.Run("an idle subscription of this process is not counted as a listener", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		wake, stop := e.Capabilities().Notifier.Notify(r)
-		told(t, wake)
+		awaitWake(t, wake)
 		stop()
 		granted(t, e, r)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -164,13 +164,13 @@ func TestSubscriptions(t *testing.T) {
 
 	t.Run("a forged message causes a wake-up and nothing else", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		wake := listen(t, e, r.Key)
 		for _, payload := range []string{"0", "1", "", "nonsense", strings.Repeat("x", 1<<20)} {
 			s.Must("PUBLISH", channelOf(r.Key), payload)
-			told(t, wake)
-			busy(t, e, ask(t, bob, "b"))
+			awaitWake(t, wake)
+			busy(t, e, request(t, bob, "b"))
 		}
 		renewed(t, e, r, nil)
 	})
@@ -184,11 +184,11 @@ func TestSubscriptions(t *testing.T) {
 			wakes[i] = wake
 		}
 		for _, wake := range wakes {
-			told(t, wake)
+			awaitWake(t, wake)
 		}
 		for i, wake := range wakes {
 			s.Must("PUBLISH", channelOf(fmt.Sprint(key(t), i)), "0")
-			told(t, wake)
+			awaitWake(t, wake)
 		}
 		if n := strings.Count(s.Must("CLIENT", "LIST", "TYPE", "pubsub"), "name=interlock"); n != 1 {
 			t.Errorf("%d connections, want 1", n)
@@ -206,7 +206,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
-		told(t, wake)
+		awaitWake(t, wake)
 		stop()
 		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
 		if err := e.Close(); err != nil {
@@ -229,7 +229,7 @@ func stacks() string {
 func TestAllocations(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
-	r := ask(t, ann, "a")
+	r := request(t, ann, "a")
 	n := testing.AllocsPerRun(500, func() {
 		if _, err := e.Acquire(context.Background(), r); err != nil {
 			t.Fatal(err)

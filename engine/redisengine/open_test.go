@@ -69,7 +69,7 @@ func TestBadURLs(t *testing.T) {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel()
 			_, err := redisengine.Open(context.Background(), url)
-			only(t, err, nil, hint)
+			wantError(t, err, nil, hint)
 			if strings.Contains(err.Error(), "s3") {
 				t.Errorf("%q leaks the password", err)
 			}
@@ -89,7 +89,7 @@ func TestOpen(t *testing.T) {
 		u := url.URL{Scheme: "redis", User: url.UserPassword("shop", "p@ss/w?rd"), Host: s.Addr(), Path: "/3",
 			RawQuery: "client_name=till-7&timeout=1s&dial_timeout=1s"}
 		e := openURL(t, u.String())
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		list := s.Must("CLIENT", "LIST")
 		if !strings.Contains(list, "name=till-7") || !strings.Contains(list, "user=shop") {
@@ -111,7 +111,7 @@ func TestOpen(t *testing.T) {
 		for i := range 20 {
 			go func() {
 				for range 20 {
-					_, _ = e.Acquire(context.Background(), ask(t, ann, string(rune('a'+i))))
+					_, _ = e.Acquire(context.Background(), request(t, ann, string(rune('a'+i))))
 				}
 				done <- true
 			}()
@@ -125,7 +125,7 @@ func TestOpen(t *testing.T) {
 		for _, k := range []string{"x", "y", "z"} {
 			wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: k})
 			defer stop()
-			told(t, wake)
+			awaitWake(t, wake)
 		}
 		if n := count(); n != 2 {
 			t.Errorf("%d connections, want 2", n)
@@ -135,7 +135,7 @@ func TestOpen(t *testing.T) {
 	t.Run("a wrong password is reported with advice", func(t *testing.T) {
 		t.Parallel()
 		_, err := redisengine.Open(context.Background(), "redis://shop:s3cret@"+s.Addr())
-		only(t, err, nil, "%40")
+		wantError(t, err, nil, "%40")
 		if strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q leaks the password", err)
 		}
@@ -146,7 +146,7 @@ func TestOpen(t *testing.T) {
 		locked := redistest.Start(t)
 		locked.Must("CONFIG", "SET", "requirepass", "pw")
 		_, err := redisengine.Open(context.Background(), locked.URL())
-		only(t, err, nil, "redis://:password@host")
+		wantError(t, err, nil, "redis://:password@host")
 	})
 
 	t.Run("a server that is not there is unavailable", func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestOpen(t *testing.T) {
 		}
 		l.Close()
 		_, err = redisengine.Open(context.Background(), "redis://"+l.Addr().String())
-		only(t, err, engine.ErrUnavailable, "cannot reach")
+		wantError(t, err, engine.ErrUnavailable, "cannot reach")
 	})
 
 	t.Run("a server that sends nothing is given up", func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestOpen(t *testing.T) {
 		p.BlackHole(faultnet.Replies, true)
 		began := time.Now()
 		_, err := redisengine.Open(context.Background(), "redis://"+p.Addr()+"?timeout=300ms&dial_timeout=300ms")
-		only(t, err, engine.ErrUnavailable, "cannot reach")
+		wantError(t, err, engine.ErrUnavailable, "cannot reach")
 		if d := time.Since(began); d > 15*time.Second {
 			t.Errorf("it took %v", d)
 		}
@@ -190,17 +190,17 @@ func TestOpen(t *testing.T) {
 		}
 		defer e.Close()
 		cancel()
-		granted(t, e, ask(t, ann, "a"))
+		granted(t, e, request(t, ann, "a"))
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("a node of a cluster is refused", func(t *testing.T) {
 		t.Parallel()
 		node := redistest.Start(t, "--cluster-enabled", "yes")
 		_, err := redisengine.Open(context.Background(), node.URL())
-		only(t, err, nil, "cluster")
+		wantError(t, err, nil, "cluster")
 	})
 }
 
@@ -218,15 +218,15 @@ func TestTLS(t *testing.T) {
 		"tls-auth-clients", "no", "tls-port", port)
 
 	e := openURL(t, "rediss://127.0.0.1:"+port+"?tls_ca="+cert+"&tls_name=redis.test&dial_timeout=30s")
-	granted(t, e, ask(t, ann, "a"))
+	granted(t, e, request(t, ann, "a"))
 	wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "x"})
 	defer stop()
-	told(t, wake)
+	awaitWake(t, wake)
 
 	_, err = redisengine.Open(context.Background(), "rediss://127.0.0.1:"+port+"?dial_timeout=30s")
-	only(t, err, engine.ErrUnavailable, "certificate")
+	wantError(t, err, engine.ErrUnavailable, "certificate")
 	_, err = redisengine.Open(context.Background(), "rediss://127.0.0.1:"+port+"?tls_name=redis.test&tls_ca="+key)
-	only(t, err, nil, "holds no certificate")
+	wantError(t, err, nil, "holds no certificate")
 }
 
 // certificate writes a self-signed certificate for redis.test, and its key.
@@ -263,7 +263,7 @@ func TestOldServer(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{"6.0.16": "6.2", "5.0.7": "6.2", "2.8.0": "6.2"} {
 		_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version))
-		only(t, err, nil, want)
+		wantError(t, err, nil, want)
 		if !strings.Contains(err.Error(), version) {
 			t.Errorf("%q does not name the server version", err)
 		}
@@ -277,5 +277,5 @@ func TestOldServer(t *testing.T) {
 		_ = e.Close()
 	}
 	_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, "6.2.14")+"?publish=spublish")
-	only(t, err, nil, "7.0")
+	wantError(t, err, nil, "7.0")
 }

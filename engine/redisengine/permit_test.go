@@ -15,7 +15,7 @@ import (
 
 func permit(t testing.TB, holder, attempt string, limit int) engine.Request {
 	t.Helper()
-	r := as(t, engine.Permit, holder, attempt)
+	r := requestKind(t, engine.Permit, holder, attempt)
 	r.Limit = limit
 	return r
 }
@@ -32,16 +32,16 @@ func TestPermitFormat(t *testing.T) {
 		if got := strings.ReplaceAll(s.Must("ZRANGE", a.Key, "0", "-1"), "\n", " "); got != ann+"/a "+ann+"/b" {
 			t.Errorf("it holds %s", got)
 		}
-		until(t, s, strings.TrimSuffix(s.Must("ZSCORE", a.Key, ann+"/a"), "\n")[:13], a.Lease)
-		hash(t, s, relatedKey(t, "interlock_permits:"), map[string]string{ann + "/a": fmt.Sprint(g.Fence), ann + "/b": fmt.Sprint(h.Fence)})
-		keysAre(t, s, "$", "interlock_permits:{$}")
-		left(t, s, a.Key, time.Minute)
-		left(t, s, relatedKey(t, "interlock_permits:"), time.Minute)
+		expiresAfter(t, s, strings.TrimSuffix(s.Must("ZSCORE", a.Key, ann+"/a"), "\n")[:13], a.Lease)
+		wantHash(t, s, relatedKey(t, "interlock_permits:"), map[string]string{ann + "/a": fmt.Sprint(g.Fence), ann + "/b": fmt.Sprint(h.Fence)})
+		wantKeys(t, s, "$", "interlock_permits:{$}")
+		expiresIn(t, s, a.Key, time.Minute)
+		expiresIn(t, s, relatedKey(t, "interlock_permits:"), time.Minute)
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
-		left(t, s, a.Key, a.Lease)
-		left(t, s, relatedKey(t, "interlock_permits:"), a.Lease)
+		expiresIn(t, s, a.Key, a.Lease)
+		expiresIn(t, s, relatedKey(t, "interlock_permits:"), a.Lease)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("a renewal prolongs the permit and its keys", func(t *testing.T) {
@@ -49,11 +49,11 @@ func TestPermitFormat(t *testing.T) {
 		a := permit(t, ann, "a", 1)
 		granted(t, e, a)
 		renewed(t, e, lasting(a, time.Minute), nil)
-		left(t, s, a.Key, time.Minute+time.Millisecond)
-		left(t, s, relatedKey(t, "interlock_permits:"), time.Minute+time.Millisecond)
-		until(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
+		expiresIn(t, s, a.Key, time.Minute+time.Millisecond)
+		expiresIn(t, s, relatedKey(t, "interlock_permits:"), time.Minute+time.Millisecond)
+		expiresAfter(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
 		renewed(t, e, lasting(a, time.Second), nil)
-		until(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
+		expiresAfter(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
 	})
 
 	t.Run("waiters are queued by arrival, and each is notified on its own channel", func(t *testing.T) {
@@ -62,11 +62,11 @@ func TestPermitFormat(t *testing.T) {
 		granted(t, e, a)
 		busy(t, e, b)
 		busy(t, e, queued(permit(t, bob, "c", 1), 5*time.Second))
-		keysAre(t, s, "$", "interlock_permits:{$}", "interlock_permit_queue:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
-		until(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), bob+"/b"), time.Minute)
-		hash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob + "/b": "60000", bob + "/c": "5000"})
+		wantKeys(t, s, "$", "interlock_permits:{$}", "interlock_permit_queue:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
+		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), bob+"/b"), time.Minute)
+		wantHash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob + "/b": "60000", bob + "/c": "5000"})
 		for _, prefix := range []string{"interlock_permit_queue:", "interlock_queue_expiry:", "interlock_queue_lease:"} {
-			left(t, s, relatedKey(t, prefix), 2*time.Minute)
+			expiresIn(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
 		first := s.Subscribe("SUBSCRIBE", relatedKey(t, "interlock_semaphore:")+":"+bob+"/b")
 		second := s.Subscribe("SUBSCRIBE", relatedKey(t, "interlock_semaphore:")+":"+bob+"/c")
@@ -84,7 +84,7 @@ func TestPermitFormat(t *testing.T) {
 		if got := all(); got != "0" {
 			t.Errorf("all are told %q", got)
 		}
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("a holder with another form of name is known by its fence", func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestPermitFormat(t *testing.T) {
 		if again := granted(t, e, retry(a)); again != g || g.Fence == 0 {
 			t.Errorf("got %+v and %+v", g, again)
 		}
-		keysAre(t, s, "$", "interlock_permits:{$}")
+		wantKeys(t, s, "$", "interlock_permits:{$}")
 	})
 }
 
@@ -157,8 +157,8 @@ func TestPermitsInDisorder(t *testing.T) {
 			s.Must("ZADD", relatedKey(t, "interlock_permit_queue:"), strconv.Itoa(i), numberedHolder(i)+"/a")
 			s.Must("ZADD", relatedKey(t, "interlock_queue_expiry:"), "1000", numberedHolder(i)+"/a")
 		}
-		getsIn(t, e, queued(permit(t, ann, "a", 1), time.Minute), 7)
-		keysAre(t, s, "$", "interlock_permits:{$}")
+		grantedWithin(t, e, queued(permit(t, ann, "a", 1), time.Minute), 7)
+		wantKeys(t, s, "$", "interlock_permits:{$}")
 	})
 
 	for _, prefix := range []string{"interlock_permits:", "interlock_permit_queue:", "interlock_queue_expiry:", "interlock_queue_lease:"} {

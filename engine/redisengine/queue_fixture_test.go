@@ -16,10 +16,10 @@ import (
 // cat is a third holder.
 const cat = "ca700000-0000-4000-8000-00000000000c:1"
 
-// as returns a request for another kind of lock, with one permit.
-func as(t testing.TB, k engine.Kind, holder, attempt string) engine.Request {
+// requestKind returns a request for another kind of lock, with one permit.
+func requestKind(t testing.TB, k engine.Kind, holder, attempt string) engine.Request {
 	t.Helper()
-	r := ask(t, holder, attempt)
+	r := request(t, holder, attempt)
 	r.Kind, r.Limit = k, 1
 	return r
 }
@@ -35,9 +35,9 @@ func relatedKey(t testing.TB, prefix string) string {
 	return prefix + "{" + key(t) + "}"
 }
 
-// keysAre checks which keys the lock of this test has, with $ for its name, and that all
+// wantKeys checks which keys the lock of this test has, with $ for its name, and that all
 // of them expire.
-func keysAre(t testing.TB, s *redistest.Server, want ...string) {
+func wantKeys(t testing.TB, s *redistest.Server, want ...string) {
 	t.Helper()
 	var names []string
 	for name := range strings.SplitSeq(s.Must("KEYS", "*"+key(t)+"*"), "\n") {
@@ -60,8 +60,8 @@ func keysAre(t testing.TB, s *redistest.Server, want ...string) {
 	}
 }
 
-// until checks that score, a Unix time in ms, is about d ahead of the server's clock.
-func until(t testing.TB, s *redistest.Server, score string, d time.Duration) {
+// expiresAfter checks that score, a Unix time in ms, is about d ahead of the server's clock.
+func expiresAfter(t testing.TB, s *redistest.Server, score string, d time.Duration) {
 	t.Helper()
 	var ms, sec, micro int64
 	fmt.Sscan(score, &ms)
@@ -71,9 +71,9 @@ func until(t testing.TB, s *redistest.Server, score string, d time.Duration) {
 	}
 }
 
-// getsIn checks that r is granted within a few tries, and that each refusal asks for an
+// grantedWithin checks that r is granted within a few tries, and that each refusal asks for an
 // immediate retry.
-func getsIn(t testing.TB, e *redisengine.Engine, r engine.Request, tries int) {
+func grantedWithin(t testing.TB, e *redisengine.Engine, r engine.Request, tries int) {
 	t.Helper()
 	for i := range tries {
 		g, err := e.Acquire(t.Context(), r)

@@ -31,11 +31,11 @@ func TestReadersLeases(t *testing.T) {
 		granted(t, e, a)
 		granted(t, e, b)
 		renewed(t, e, lasting(b, time.Minute), nil)
-		left(t, s, a.Key, time.Minute)
-		left(t, s, timeoutOf(t, bob), time.Minute)
-		left(t, s, timeoutOf(t, ann), 30*time.Second)
+		expiresIn(t, s, a.Key, time.Minute)
+		expiresIn(t, s, timeoutOf(t, bob), time.Minute)
+		expiresIn(t, s, timeoutOf(t, ann), 30*time.Second)
 		renewed(t, e, a, nil)
-		left(t, s, a.Key, time.Minute)
+		expiresIn(t, s, a.Key, time.Minute)
 	})
 
 	t.Run("a reader that leaves removes expired readers", func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestReadersLeases(t *testing.T) {
 				released(t, e, reading(t, numberedHolder(i), strconv.Itoa(i)), engine.ReleaseResult{Outcome: engine.Released})
 			}
 		}
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("one live reader of many keeps the lock", func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestReadersLeases(t *testing.T) {
 		readers(t, 60, func(int) bool { return false })
 		s.Must("PEXPIRE", key(t), "50000")
 		released(t, e, reading(t, numberedHolder(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
-		left(t, s, key(t), 50*time.Second)
+		expiresIn(t, s, key(t), 50*time.Second)
 		if b := busy(t, e, writing(t, ann, "a")); b.Holder == "" || b.Left < 20*time.Second {
 			t.Errorf("got %+v", b)
 		}
@@ -67,8 +67,8 @@ func TestReadersLeases(t *testing.T) {
 	t.Run("a writer removes many readers that have all expired", func(t *testing.T) {
 		t.Parallel()
 		readers(t, 100, func(int) bool { return true })
-		getsIn(t, e, queued(writing(t, ann, "a"), time.Minute), 40)
-		keysAre(t, s, "$")
+		grantedWithin(t, e, queued(writing(t, ann, "a"), time.Minute), 40)
+		wantKeys(t, s, "$")
 	})
 
 	t.Run("one live reader among many expired ones refuses a writer", func(t *testing.T) {
@@ -97,7 +97,7 @@ for i = 1, 1000 do
 end`, "1", key(t))
 		granted(t, e, reading(t, ann, "a"))
 		_, err := e.Acquire(context.Background(), reading(t, bob, "b"))
-		only(t, err, engine.ErrFull, "1000")
+		wantError(t, err, engine.ErrFull, "1000")
 		granted(t, e, reading(t, ann, "again"))
 	})
 

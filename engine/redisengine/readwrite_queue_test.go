@@ -33,7 +33,7 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
 			granted(t, e, c)
-			keysAre(t, s, "$", "interlock_writers:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
+			wantKeys(t, s, "$", "interlock_writers:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
 		})
 	}
 
@@ -51,10 +51,10 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 			if n := number(t, s, "ZCARD", relatedKey(t, "interlock_writers:")); n != 84 {
 				t.Errorf("one call made %d of 100, want 84", n)
 			}
-			getsIn(t, e, r, 7)
+			grantedWithin(t, e, r, 7)
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-			getsIn(t, e, queued(writing(t, bob, "b"), time.Minute), 2)
-			keysAre(t, s, "$")
+			grantedWithin(t, e, queued(writing(t, bob, "b"), time.Minute), 2)
+			wantKeys(t, s, "$")
 		})
 	}
 
@@ -73,7 +73,7 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 			if s.Must("HGETALL", a.Key) != before {
 				t.Error("the lock was changed")
 			}
-			keysAre(t, s, "$", strings.ReplaceAll(relatedKey(t, prefix), key(t), "$"))
+			wantKeys(t, s, "$", strings.ReplaceAll(relatedKey(t, prefix), key(t), "$"))
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		})
 	}

@@ -12,12 +12,12 @@ import (
 
 func reading(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
-	return as(t, engine.Read, holder, attempt)
+	return requestKind(t, engine.Read, holder, attempt)
 }
 
 func writing(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
-	return as(t, engine.Write, holder, attempt)
+	return requestKind(t, engine.Write, holder, attempt)
 }
 
 // timeoutOf returns the key of a reader's lease.
@@ -35,29 +35,29 @@ func TestReadWriteFormat(t *testing.T) {
 		t.Parallel()
 		a, b := reading(t, ann, "a"), lasting(reading(t, bob, "b"), time.Minute)
 		g, h := granted(t, e, a), granted(t, e, b)
-		hash(t, s, a.Key, map[string]string{
+		wantHash(t, s, a.Key, map[string]string{
 			"mode": "read", ann: "1", bob: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence), "fence:" + bob: fmt.Sprintf("#%d b", h.Fence),
 		})
-		keysAre(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+bob+":rwlock_timeout:1")
-		left(t, s, a.Key, time.Minute)
-		left(t, s, timeoutOf(t, ann), 30*time.Second)
-		left(t, s, timeoutOf(t, bob), time.Minute)
+		wantKeys(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+bob+":rwlock_timeout:1")
+		expiresIn(t, s, a.Key, time.Minute)
+		expiresIn(t, s, timeoutOf(t, ann), 30*time.Second)
+		expiresIn(t, s, timeoutOf(t, bob), time.Minute)
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
-		hash(t, s, a.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence)})
-		left(t, s, a.Key, 30*time.Second)
+		wantHash(t, s, a.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence)})
+		expiresIn(t, s, a.Key, 30*time.Second)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("the writer's field ends in :write", func(t *testing.T) {
 		t.Parallel()
 		r := writing(t, ann, "a")
 		g := granted(t, e, r)
-		hash(t, s, r.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d a", g.Fence)})
-		left(t, s, r.Key, r.Lease)
-		keysAre(t, s, "$")
+		wantHash(t, s, r.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d a", g.Fence)})
+		expiresIn(t, s, r.Key, r.Lease)
+		wantKeys(t, s, "$")
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("each entry of a named owner is counted and recorded", func(t *testing.T) {
@@ -66,12 +66,12 @@ func TestReadWriteFormat(t *testing.T) {
 		g := granted(t, e, one)
 		granted(t, e, two)
 		granted(t, e, three)
-		hash(t, s, one.Key, map[string]string{"mode": "read", ann: "3", "fence:" + ann: fmt.Sprintf("#%d a1 a2 a3", g.Fence)})
+		wantHash(t, s, one.Key, map[string]string{"mode": "read", ann: "3", "fence:" + ann: fmt.Sprintf("#%d a1 a2 a3", g.Fence)})
 		released(t, e, two, engine.ReleaseResult{Outcome: engine.Released, Count: 2})
-		hash(t, s, one.Key, map[string]string{"mode": "read", ann: "2", "fence:" + ann: fmt.Sprintf("#%d a1 a3", g.Fence)})
+		wantHash(t, s, one.Key, map[string]string{"mode": "read", ann: "2", "fence:" + ann: fmt.Sprintf("#%d a1 a3", g.Fence)})
 		released(t, e, three, engine.ReleaseResult{Outcome: engine.Released, Count: 1})
 		released(t, e, one, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("a writer that also reads becomes a reader when it stops writing", func(t *testing.T) {
@@ -79,16 +79,16 @@ func TestReadWriteFormat(t *testing.T) {
 		w, r := writing(t, ann, "w"), lasting(reading(t, ann, "r"), time.Minute)
 		g := granted(t, e, w)
 		granted(t, e, r)
-		left(t, s, w.Key, time.Minute)
-		keysAre(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+ann+":write:rwlock_timeout:1")
-		left(t, s, timeoutOf(t, ann), time.Minute)
-		left(t, s, timeoutOf(t, ann+":write"), 30*time.Second)
+		expiresIn(t, s, w.Key, time.Minute)
+		wantKeys(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+ann+":write:rwlock_timeout:1")
+		expiresIn(t, s, timeoutOf(t, ann), time.Minute)
+		expiresIn(t, s, timeoutOf(t, ann+":write"), 30*time.Second)
 		released(t, e, w, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s, "$", "{$}:"+ann+":rwlock_timeout:1")
-		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
-		left(t, s, w.Key, time.Minute)
+		wantKeys(t, s, "$", "{$}:"+ann+":rwlock_timeout:1")
+		wantHash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
+		expiresIn(t, s, w.Key, time.Minute)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("a writer that stops reading has the lease of the hash again", func(t *testing.T) {
@@ -97,14 +97,14 @@ func TestReadWriteFormat(t *testing.T) {
 		g := granted(t, e, w)
 		granted(t, e, r)
 		renewed(t, e, lasting(w, time.Minute), nil)
-		left(t, s, timeoutOf(t, ann+":write"), time.Minute)
-		left(t, s, w.Key, time.Hour)
+		expiresIn(t, s, timeoutOf(t, ann+":write"), time.Minute)
+		expiresIn(t, s, w.Key, time.Hour)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		hash(t, s, w.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d w", g.Fence)})
-		keysAre(t, s, "$")
-		left(t, s, w.Key, time.Minute)
+		wantHash(t, s, w.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d w", g.Fence)})
+		wantKeys(t, s, "$")
+		expiresIn(t, s, w.Key, time.Minute)
 		released(t, e, w, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("an expired writer is removed by the next caller", func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestReadWriteFormat(t *testing.T) {
 		if b := busy(t, e, writing(t, bob, "b")); b.Holder != ann {
 			t.Errorf("held by %q", b.Holder)
 		}
-		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
+		wantHash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
 	})
 
 	t.Run("a Java writer does not expire before its hash", func(t *testing.T) {
@@ -144,12 +144,12 @@ func TestReadWriteFormat(t *testing.T) {
 		granted(t, e, a)
 		busy(t, e, queued(reading(t, bob, "b"), time.Minute))
 		busy(t, e, queued(writing(t, cat, "c"), 5*time.Second))
-		keysAre(t, s, "$", "interlock_readers:{$}", "interlock_writers:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
-		until(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), bob), time.Minute)
-		until(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), cat+":write"), 5*time.Second)
-		hash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat + ":write": "5000"})
+		wantKeys(t, s, "$", "interlock_readers:{$}", "interlock_writers:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
+		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), bob), time.Minute)
+		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), cat+":write"), 5*time.Second)
+		wantHash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat + ":write": "5000"})
 		for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_queue_expiry:", "interlock_queue_lease:"} {
-			left(t, s, relatedKey(t, prefix), 2*time.Minute)
+			expiresIn(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
 		if r, w := number(t, s, "ZSCORE", relatedKey(t, "interlock_readers:"), bob), number(t, s, "ZSCORE", relatedKey(t, "interlock_writers:"), cat+":write"); r >= w {
 			t.Errorf("the first came at %d, the second at %d", r, w)
@@ -158,7 +158,7 @@ func TestReadWriteFormat(t *testing.T) {
 		granted(t, e, reading(t, bob, "b"))
 		released(t, e, writing(t, cat, "c"), engine.ReleaseResult{Outcome: engine.NotYours})
 		released(t, e, reading(t, bob, "b"), engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("a read unlock publishes 0, a write unlock 1, also if the writer goes on reading", func(t *testing.T) {
@@ -183,9 +183,9 @@ func TestReadWriteFormat(t *testing.T) {
 
 	t.Run("a name that is reserved in the hash is refused", func(t *testing.T) {
 		t.Parallel()
-		for _, r := range []engine.Request{reading(t, ann+":write", "a"), writing(t, ann, "a b"), as(t, engine.Permit, "ann/1", "a")} {
+		for _, r := range []engine.Request{reading(t, ann+":write", "a"), writing(t, ann, "a b"), requestKind(t, engine.Permit, "ann/1", "a")} {
 			_, err := e.Acquire(context.Background(), r)
-			only(t, err, nil, "uuid:number")
+			wantError(t, err, nil, "uuid:number")
 		}
 	})
 }
@@ -222,13 +222,13 @@ func TestReadWriteWithRedisson(t *testing.T) {
 				t.Fatalf("read unlock by Java: %s, want 0", got)
 			}
 		}
-		left(t, s, a.Key, a.Lease)
+		expiresIn(t, s, a.Key, a.Lease)
 		if got := write(t, java); got == "(nil)" {
 			t.Error("Java writes beside us")
 		}
 		renewed(t, e, a, nil)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-		keysAre(t, s)
+		wantKeys(t, s)
 	})
 
 	t.Run("Go reads beside Java, and leaves Java reading", func(t *testing.T) {
@@ -241,8 +241,8 @@ func TestReadWriteWithRedisson(t *testing.T) {
 			t.Errorf("held by %q", b.Holder)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-		hash(t, s, a.Key, map[string]string{"mode": "read", java: "2"})
-		left(t, s, a.Key, 20*time.Second)
+		wantHash(t, s, a.Key, map[string]string{"mode": "read", java: "2"})
+		expiresIn(t, s, a.Key, 20*time.Second)
 		readUnlock(t, java)
 		if b := busy(t, e, writing(t, bob, "b")); b.Holder != java {
 			t.Errorf("held by %q, want Java", b.Holder)
@@ -276,11 +276,11 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		busy(t, e, b)
 		wake, stop := e.Notify(b)
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		if got := writeUnlock(t, java); got != "1" {
 			t.Errorf("write unlock by Java: %s", got)
 		}
-		told(t, wake)
+		awaitWake(t, wake)
 		granted(t, e, b)
 		if got := writeUnlock(t, java); got != "(nil)" {
 			t.Errorf("write unlock by Java, who does not write: %s", got)

@@ -31,8 +31,8 @@ func TestRecordFormat(t *testing.T) {
 		if got := s.Must("GET", result); got != "1r "+want {
 			t.Errorf("the result entry is %q, want %q", got, "1r "+want)
 		}
-		left(t, s, lock, c.Lease)
-		left(t, s, result, c.Retain)
+		expiresIn(t, s, lock, c.Lease)
+		expiresIn(t, s, result, c.Retain)
 		settled(t, e, done(c, "the\x00\r\nbody"), engine.Released)
 		if s.Must("EXISTS", lock) != "0" {
 			t.Error("the lock entry is still there")
@@ -40,7 +40,7 @@ func TestRecordFormat(t *testing.T) {
 		if got := s.Must("GET", result); got != "d1r "+want+"the\x00\r\nbody" {
 			t.Errorf("the result entry is %q", got)
 		}
-		left(t, s, result, time.Minute)
+		expiresIn(t, s, result, time.Minute)
 		if r := lookedUp(t, e, c.Key, engine.Done); string(r.Result) != "the\x00\r\nbody" || r.Fingerprint != "pay" {
 			t.Errorf("got %+v", r)
 		}
@@ -75,7 +75,7 @@ func TestRecordFormat(t *testing.T) {
 		if got := s.Must("GET", result); got != "u1t "+want {
 			t.Errorf("the result entry is %q, want %q", got, "u1t "+want)
 		}
-		left(t, s, result, taken.Retain)
+		expiresIn(t, s, result, taken.Retain)
 	})
 
 	t.Run("a claim that takes over and retains nothing leaves no mark of the one before", func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestRecordFormat(t *testing.T) {
 		c.Fingerprint = "2:a2"
 		claimed(t, e, c)
 		c.Attempt = "a2"
-		reclaimed(t, e, c, engine.ErrNotHolder)
+		claimRenewed(t, e, c, engine.ErrNotHolder)
 		settled(t, e, done(c, "r"), engine.NotYours)
 		lookedUp(t, e, c.Key, engine.Running)
 	})
@@ -110,7 +110,7 @@ func TestRecordFormat(t *testing.T) {
 		s.Must("PERSIST", "interlock:guard:lock:{"+c.Key+"}")
 		other := claim(t, "a2")
 		other.TakeOver = true
-		found(t, e, other, engine.Running)
+		claimRefused(t, e, other, engine.Running)
 		lookedUp(t, e, c.Key, engine.Running)
 		settled(t, e, done(other, "r"), engine.NotYours)
 		settled(t, e, done(c, "r"), engine.Released)
@@ -121,8 +121,8 @@ func TestRecordFormat(t *testing.T) {
 		c := claim(t, "a1")
 		c.Lease, c.Retain = 1700*time.Millisecond, 1900*time.Millisecond
 		claimed(t, e, c)
-		left(t, s, "interlock:guard:lock:{"+c.Key+"}", c.Lease)
-		left(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
+		expiresIn(t, s, "interlock:guard:lock:{"+c.Key+"}", c.Lease)
+		expiresIn(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
 	})
 
 	t.Run("an abandoned claim leaves a tombstone", func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRecordFormat(t *testing.T) {
 		c := claim(t, "a1")
 		claimed(t, e, c)
 		settled(t, e, abandon(c), engine.Released)
-		left(t, s, "interlock:guard:abandoned:{"+c.Key+"}:a1", c.Lease)
+		expiresIn(t, s, "interlock:guard:abandoned:{"+c.Key+"}:a1", c.Lease)
 		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "0" {
 			t.Error("there is more than that")
 		}
@@ -159,9 +159,9 @@ func TestRecordNames(t *testing.T) {
 		c := claim(t, "a1")
 		c.Key = "p5"
 		claimed(t, e, c)
-		left(t, s, "operation-log:idempotent-lock:{p5}", c.Lease)
+		expiresIn(t, s, "operation-log:idempotent-lock:{p5}", c.Lease)
 		settled(t, e, done(c, "r"), engine.Released)
-		left(t, s, "operation-log:idempotent-result:{p5}", time.Minute)
+		expiresIn(t, s, "operation-log:idempotent-result:{p5}", time.Minute)
 	})
 
 	t.Run("a prefix of keys is a part of the name", func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestRecordNames(t *testing.T) {
 	t.Run("all records are listed, and no other data", func(t *testing.T) {
 		t.Parallel()
 		e := open(t, s, redisengine.Prefix("shop:"), redisengine.Records("lists:"))
-		running, kept, abandoned := numbered(1), numbered(2), numbered(3)
+		running, kept, abandoned := numberedClaim(1), numberedClaim(2), numberedClaim(3)
 		running.Retain = 0
 		claimed(t, e, running)
 		claimed(t, e, kept)

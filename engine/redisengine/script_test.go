@@ -22,10 +22,10 @@ func TestAcquireScript(t *testing.T) {
 
 	t.Run("a free lock is a hash of holder and fence, with an expiry", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		g := granted(t, e, r)
-		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
-		left(t, s, r.Key, r.Lease)
+		wantHash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+		expiresIn(t, s, r.Key, r.Lease)
 		if n := s.Must("EXISTS", "redisson_lock_token:{"+r.Key+"}"); n != "0" {
 			t.Error("a plain fence has a counter")
 		}
@@ -33,7 +33,7 @@ func TestAcquireScript(t *testing.T) {
 
 	t.Run("a plain fence is the server's time in microseconds", func(t *testing.T) {
 		t.Parallel()
-		g := granted(t, e, ask(t, ann, "a"))
+		g := granted(t, e, request(t, ann, "a"))
 		if d := time.Since(time.UnixMicro(int64(g.Fence))); d < -time.Second || d > time.Minute {
 			t.Errorf("the fence %d is %v ago", g.Fence, d)
 		}
@@ -52,13 +52,13 @@ func TestAcquireScript(t *testing.T) {
 
 	t.Run("a refusal reports the holder and the time left, and writes nothing", func(t *testing.T) {
 		t.Parallel()
-		a := ask(t, ann, "a")
+		a := request(t, ann, "a")
 		g := granted(t, e, a)
-		b := busy(t, e, fenced(ask(t, bob, "b"), 8))
+		b := busy(t, e, fenced(request(t, bob, "b"), 8))
 		if b.Holder != ann || b.Left > a.Lease || b.Left < a.Lease/2 {
 			t.Errorf("got %v", b)
 		}
-		hash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+		wantHash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
 		if s.Must("EXISTS", "redisson_lock_token:{"+a.Key+"}") != "0" {
 			t.Error("a refusal moved the counter")
 		}
@@ -66,19 +66,19 @@ func TestAcquireScript(t *testing.T) {
 
 	t.Run("a repeated attempt gets the answer of the first, and restarts the lease", func(t *testing.T) {
 		t.Parallel()
-		a := ask(t, ann, "a")
+		a := request(t, ann, "a")
 		first := granted(t, e, lasting(a, 5*time.Second))
 		if again := granted(t, e, a); again != first {
 			t.Errorf("got %+v after %+v", again, first)
 		}
-		left(t, s, a.Key, a.Lease)
+		expiresIn(t, s, a.Key, a.Lease)
 		granted(t, e, lasting(a, time.Second))
-		left(t, s, a.Key, a.Lease)
+		expiresIn(t, s, a.Key, a.Lease)
 	})
 
 	t.Run("a holder with another attempt is counted and keeps the fence", func(t *testing.T) {
 		t.Parallel()
-		a, b := fenced(ask(t, ann, "a"), 0), fenced(ask(t, ann, "b"), 0)
+		a, b := fenced(request(t, ann, "a"), 0), fenced(request(t, ann, "b"), 0)
 		first := granted(t, e, a)
 		token := s.Must("GET", "redisson_lock_token:{"+a.Key+"}")
 		second := granted(t, e, lasting(b, time.Minute))
@@ -86,8 +86,8 @@ func TestAcquireScript(t *testing.T) {
 			t.Errorf("got %+v after %+v", second, first)
 		}
 		fence := fmt.Sprint(first.Fence)
-		hash(t, s, a.Key, map[string]string{ann: "2", "fence:a": fence, "fence:b": fence})
-		left(t, s, a.Key, time.Minute)
+		wantHash(t, s, a.Key, map[string]string{ann: "2", "fence:a": fence, "fence:b": fence})
+		expiresIn(t, s, a.Key, time.Minute)
 		if now := s.Must("GET", "redisson_lock_token:{"+a.Key+"}"); now != token {
 			t.Errorf("entering again moved the counter from %s to %s", token, now)
 		}
@@ -95,7 +95,7 @@ func TestAcquireScript(t *testing.T) {
 
 	t.Run("a holder without a fence gets one", func(t *testing.T) {
 		t.Parallel()
-		a := ask(t, ann, "a")
+		a := request(t, ann, "a")
 		s.Must("HSET", a.Key, ann, "1")
 		s.Must("PEXPIRE", a.Key, "30000")
 		if g := granted(t, e, a); g.Count != 2 || g.Fence == 0 {
@@ -108,7 +108,7 @@ func TestAcquireScript(t *testing.T) {
 		const many = 1000 // Redis encodes a small hash differently
 		var first engine.Grant
 		for i := range many {
-			g := granted(t, e, ask(t, ann, strconv.Itoa(i)))
+			g := granted(t, e, request(t, ann, strconv.Itoa(i)))
 			if i == 0 {
 				first = g
 			}
@@ -116,9 +116,9 @@ func TestAcquireScript(t *testing.T) {
 				t.Fatalf("entry %d: got %+v after %+v", i, g, first)
 			}
 		}
-		busy(t, e, ask(t, bob, "b"))
+		busy(t, e, request(t, bob, "b"))
 		for i := range many {
-			released(t, e, ask(t, ann, strconv.Itoa(i)), engine.ReleaseResult{Outcome: engine.Released, Count: many - 1 - i})
+			released(t, e, request(t, ann, strconv.Itoa(i)), engine.ReleaseResult{Outcome: engine.Released, Count: many - 1 - i})
 		}
 	})
 }
@@ -131,17 +131,17 @@ func TestFenceCounter(t *testing.T) {
 
 	t.Run("a missing counter starts at the time", func(t *testing.T) {
 		t.Parallel()
-		g := granted(t, e, lasting(fenced(ask(t, ann, "a"), 7), 5*time.Second))
+		g := granted(t, e, lasting(fenced(request(t, ann, "a"), 7), 5*time.Second))
 		if got := number(t, s, "GET", counter(t)); got != int64(g.Fence)+7 {
 			t.Errorf("the counter is %d, want %d", got, g.Fence+7)
 		}
-		left(t, s, counter(t), time.Minute)
+		expiresIn(t, s, counter(t), time.Minute)
 	})
 
 	t.Run("a counter that is behind moves to the time", func(t *testing.T) {
 		t.Parallel()
 		s.Must("SET", counter(t), "41") // as Redisson leaves it
-		if g := granted(t, e, fenced(ask(t, ann, "a"), 0)); g.Fence < 1e15 {
+		if g := granted(t, e, fenced(request(t, ann, "a"), 0)); g.Fence < 1e15 {
 			t.Errorf("the fence is %d", g.Fence)
 		}
 	})
@@ -150,7 +150,7 @@ func TestFenceCounter(t *testing.T) {
 		t.Parallel()
 		const ahead = 9_000_000_000_000_000
 		s.Must("SET", counter(t), strconv.Itoa(ahead))
-		if g := granted(t, e, fenced(ask(t, ann, "a"), 3)); g != (engine.Grant{Fence: ahead + 1, Count: 1}) {
+		if g := granted(t, e, fenced(request(t, ann, "a"), 3)); g != (engine.Grant{Fence: ahead + 1, Count: 1}) {
 			t.Errorf("got %+v", g)
 		}
 		if got := number(t, s, "GET", counter(t)); got != ahead+4 {
@@ -160,23 +160,23 @@ func TestFenceCounter(t *testing.T) {
 
 	t.Run("a counter lasts for two leases if that is more than a minute", func(t *testing.T) {
 		t.Parallel()
-		granted(t, e, lasting(fenced(ask(t, ann, "a"), 0), time.Hour))
-		left(t, s, counter(t), 2*time.Hour)
+		granted(t, e, lasting(fenced(request(t, ann, "a"), 0), time.Hour))
+		expiresIn(t, s, counter(t), 2*time.Hour)
 	})
 
 	t.Run("a counter lasts as long as its lock is renewed", func(t *testing.T) {
 		t.Parallel()
-		r := fenced(ask(t, ann, "a"), 0)
+		r := fenced(request(t, ann, "a"), 0)
 		granted(t, e, r)
 		s.Must("PEXPIRE", counter(t), "500")
 		renewed(t, e, r, nil)
-		left(t, s, counter(t), time.Minute)
+		expiresIn(t, s, counter(t), time.Minute)
 	})
 
 	t.Run("a counter shared with Redisson does not expire", func(t *testing.T) {
 		t.Parallel()
 		shared := open(t, s, redisengine.Redisson())
-		r := fenced(ask(t, ann, "a"), 0)
+		r := fenced(request(t, ann, "a"), 0)
 		g := granted(t, shared, r)
 		renewed(t, shared, r, nil)
 		if ms := number(t, s, "PTTL", counter(t)); ms != -1 {
@@ -189,7 +189,7 @@ func TestFenceCounter(t *testing.T) {
 
 	t.Run("a renewal sets no expiry on a counter without one", func(t *testing.T) {
 		t.Parallel()
-		r := fenced(ask(t, ann, "a"), 0)
+		r := fenced(request(t, ann, "a"), 0)
 		granted(t, e, r)
 		s.Must("PERSIST", counter(t))
 		renewed(t, e, r, nil)
@@ -214,7 +214,7 @@ func TestOtherKinds(t *testing.T) {
 	} {
 		t.Run(name+" is not a lock to acquire", func(t *testing.T) {
 			t.Parallel()
-			r := ask(t, ann, "a")
+			r := request(t, ann, "a")
 			fill := append([]string(nil), fill...)
 			fill[1] = r.Key
 			s.Must(fill...)
@@ -229,14 +229,14 @@ func TestOtherKinds(t *testing.T) {
 
 	t.Run("a read/write lock is recognised with any number of readers", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		s.Must("EVAL", "redis.call('HSET', KEYS[1], 'mode', 'read') for i = 1, 1000 do redis.call('HSET', KEYS[1], 'uuid:' .. i, 1) end", "1", r.Key)
 		refused(t, e, r, engine.ErrKind)
 	})
 
 	t.Run("other data is not renewed, and does not fail other renewals", func(t *testing.T) {
 		t.Parallel()
-		good, bad := ask(t, ann, "a"), ask(t, ann, "b")
+		good, bad := request(t, ann, "a"), request(t, ann, "b")
 		bad.Key += " 2"
 		granted(t, e, good)
 		s.Must("SET", bad.Key, "v")
@@ -248,7 +248,7 @@ func TestOtherKinds(t *testing.T) {
 
 	t.Run("other data is not released", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		s.Must("SET", r.Key, "v")
 		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrKind) {
 			t.Errorf("got %v", err)
@@ -257,7 +257,7 @@ func TestOtherKinds(t *testing.T) {
 
 	t.Run("a lock without an expiry is busy for an unknown time", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		s.Must("HSET", r.Key, java, "2")
 		if b := busy(t, e, r); b.Holder != java || b.Left != 0 {
 			t.Errorf("got %v", b)
@@ -272,7 +272,7 @@ func TestReleaseScript(t *testing.T) {
 
 	t.Run("a release without a lock reports a free lock", func(t *testing.T) {
 		t.Parallel()
-		released(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.AlreadyFree})
+		released(t, e, request(t, ann, "a"), engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		if s.Must("EXISTS", key(t)) != "0" {
 			t.Error("it left something behind")
 		}
@@ -281,18 +281,18 @@ func TestReleaseScript(t *testing.T) {
 	t.Run("a release of Java's lock is refused", func(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
-		released(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
-		hash(t, s, key(t), map[string]string{java: "1"})
+		released(t, e, request(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
+		wantHash(t, s, key(t), map[string]string{java: "1"})
 	})
 
 	t.Run("a release of one of two holds leaves the other, and its lease", func(t *testing.T) {
 		t.Parallel()
-		a, b := ask(t, ann, "a"), ask(t, ann, "b")
+		a, b := request(t, ann, "a"), request(t, ann, "b")
 		g := granted(t, e, a)
 		granted(t, e, b)
 		released(t, e, lasting(a, time.Second), engine.ReleaseResult{Outcome: engine.Released, Count: 1})
-		hash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
-		left(t, s, a.Key, a.Lease)
+		wantHash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
+		expiresIn(t, s, a.Key, a.Lease)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.NotYours})
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		if s.Must("EXISTS", a.Key) != "0" {
@@ -308,11 +308,11 @@ func TestAbandonScript(t *testing.T) {
 
 	t.Run("abandoning leaves a tombstone for a lease", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		stone := "interlock_abandoned:{" + r.Key + "}:" + ann + ":a"
-		left(t, s, stone, r.Lease)
+		expiresIn(t, s, stone, r.Lease)
 		if s.Must("EXISTS", r.Key) != "0" {
 			t.Error("the lock is still there")
 		}
@@ -321,26 +321,26 @@ func TestAbandonScript(t *testing.T) {
 
 	t.Run("a tombstone lasts for two timeouts if that is more than a lease", func(t *testing.T) {
 		t.Parallel()
-		r := lasting(ask(t, ann, "a"), time.Second)
+		r := lasting(request(t, ann, "a"), time.Second)
 		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
-		left(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 2*patient)
+		expiresIn(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 2*testTimeout)
 	})
 
 	t.Run("abandoning one of two holds leaves the other", func(t *testing.T) {
 		t.Parallel()
-		a, b := ask(t, ann, "a"), ask(t, ann, "b")
+		a, b := request(t, ann, "a"), request(t, ann, "b")
 		g := granted(t, e, a)
 		granted(t, e, b)
 		abandoned(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Count: 1})
-		hash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
+		wantHash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
 		refused(t, e, retry(a), engine.ErrAbandoned)
 	})
 
 	t.Run("abandoning does not affect another holder", func(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
-		abandoned(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
-		hash(t, s, key(t), map[string]string{java: "1"})
+		abandoned(t, e, request(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
+		wantHash(t, s, key(t), map[string]string{java: "1"})
 	})
 }
 
@@ -351,17 +351,17 @@ func TestRenewScript(t *testing.T) {
 
 	t.Run("a renewal restarts the lease and never shortens it", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, lasting(r, 5*time.Second))
 		renewed(t, e, r, nil)
-		left(t, s, r.Key, r.Lease)
+		expiresIn(t, s, r.Key, r.Lease)
 		renewed(t, e, lasting(r, time.Second), nil)
-		left(t, s, r.Key, r.Lease)
+		expiresIn(t, s, r.Key, r.Lease)
 	})
 
 	t.Run("a renewal sets no expiry on a lock without one", func(t *testing.T) {
 		t.Parallel()
-		r := ask(t, ann, "a")
+		r := request(t, ann, "a")
 		granted(t, e, r)
 		s.Must("PERSIST", r.Key)
 		renewed(t, e, r, nil)
@@ -374,7 +374,7 @@ func TestRenewScript(t *testing.T) {
 		t.Parallel()
 		rs := make([]engine.Request, 250)
 		for i := range rs {
-			rs[i] = ask(t, ann, strconv.Itoa(i))
+			rs[i] = request(t, ann, strconv.Itoa(i))
 			rs[i].Key += strconv.Itoa(i)
 			rs[i].Fenced = i%3 == 0
 			if i%7 != 0 {
@@ -386,7 +386,7 @@ func TestRenewScript(t *testing.T) {
 				t.Errorf("answer %d: %v", i, err)
 			}
 			if i%7 != 0 {
-				left(t, s, rs[i].Key, rs[i].Lease)
+				expiresIn(t, s, rs[i].Key, rs[i].Lease)
 			}
 		}
 	})

@@ -14,10 +14,10 @@ import (
 )
 
 // keyAt returns a key of a primary.
-func keyAt(t testing.TB, c *redistest.Cluster, home *redistest.Server) string {
+func keyAt(t testing.TB, c *redistest.Cluster, primary *redistest.Server) string {
 	t.Helper()
 	for i := range 1000 {
-		if k := fmt.Sprintf("%s:%d", key(t), i); c.Home(k) == home {
+		if k := fmt.Sprintf("%s:%d", key(t), i); c.Home(k) == primary {
 			return k
 		}
 	}
@@ -30,7 +30,7 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
 	wake := listen(t, openURL(t, s.URL()), "k")
-	attended(t, s.Failover(), "k", wake)
+	wantSubscriber(t, s.Failover(), "k", wake)
 }
 
 func TestASubscriberLeavesAReplicaThatAnOutdatedSentinelNamed(t *testing.T) {
@@ -38,11 +38,11 @@ func TestASubscriberLeavesAReplicaThatAnOutdatedSentinelNamed(t *testing.T) {
 	s := redistest.StartSentinel(t)
 	wake := listen(t, openURL(t, s.URL()), "k")
 	old, _ := s.Overtake()
-	attended(t, s.Successor(old), "k", wake)
+	wantSubscriber(t, s.Successor(old), "k", wake)
 }
 
-// attended waits until a server has the subscriber, and checks that it receives messages.
-func attended(t *testing.T, s *redistest.Server, key string, wake <-chan struct{}) {
+// wantSubscriber waits until a server has the subscriber, and checks that it receives messages.
+func wantSubscriber(t *testing.T, s *redistest.Server, key string, wake <-chan struct{}) {
 	t.Helper()
 	eventually(t, "the new primary has the subscriber", func() bool {
 		return strings.HasSuffix(s.Must("PUBSUB", "NUMSUB", channelOf(key)), "\n1")
@@ -51,7 +51,7 @@ func attended(t *testing.T, s *redistest.Server, key string, wake <-chan struct{
 		<-wake
 	}
 	s.Must("PUBLISH", channelOf(key), "0")
-	told(t, wake)
+	awaitWake(t, wake)
 }
 
 func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 	heard, back := listen(t, e, here), listen(t, e, gone)
 	replica.Kill()
 	dead.Kill()
-	told(t, heard) // resubscribing wakes all waiters once
+	awaitWake(t, heard) // resubscribing wakes all waiters once
 
 	// Each new subscription wakes its waiters. After that, no wake-up may come.
 	for end, calm := time.Now().Add(30*time.Second), time.Now(); time.Since(calm) < 3*time.Second; {
@@ -79,14 +79,14 @@ func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 	}
 	for range 3 {
 		well.Must("SPUBLISH", channelOf(here), "0")
-		told(t, heard)
+		awaitWake(t, heard)
 	}
 
 	for len(back) > 0 {
 		<-back
 	}
 	dead.Restart()
-	told(t, back) // subscribed again
+	awaitWake(t, back) // subscribed again
 }
 
 // The slots are read from all nodes at once, and the first answer counts. So a node that
@@ -102,10 +102,10 @@ func TestNodesThatHangDelayNoGrantElsewhere(t *testing.T) {
 	defer replica.Cont()
 	defer sick.Cont()
 	for i := range 50 {
-		r, began := ask(t, ann, "a"), time.Now()
+		r, began := request(t, ann, "a"), time.Now()
 		r.Key = fmt.Sprintf("{%s}:%d", tag, i)
 		granted(t, e, r)
-		if took := time.Since(began); took > patient/2 { // a node that hangs costs a timeout
+		if took := time.Since(began); took > testTimeout/2 { // a node that hangs costs a timeout
 			t.Fatalf("a grant took %v", took)
 		}
 	}
@@ -118,7 +118,7 @@ func TestAcksOfAMigratingSlot(t *testing.T) {
 	tag := keyAt(t, c, from)
 	e := openURL(t, c.URL(), redisengine.Acknowledge(redisengine.AnyAck))
 	lock := func(i int) engine.Request {
-		r := ask(t, ann, fmt.Sprint(i))
+		r := request(t, ann, fmt.Sprint(i))
 		r.Key = fmt.Sprintf("{%s}:%d", tag, i)
 		return r
 	}
@@ -136,7 +136,7 @@ func TestCancelingTheCallerEndsTheWaitForReplicas(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(200*time.Millisecond, cancel)
 		began := time.Now()
-		_, err := e.Acquire(ctx, named(ask(t, ann, "a"), i))
+		_, err := e.Acquire(ctx, withIndex(request(t, ann, "a"), i))
 		if !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.Canceled) {
 			t.Errorf("acquire: %v, want %v", err, engine.ErrUnknown)
 		}
@@ -150,17 +150,17 @@ func TestCancelingTheCallerEndsTheWaitForReplicas(t *testing.T) {
 func TestAnAckTimeoutBelowOneMillisecondIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	e := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(time.Microsecond))
-	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable)
+	refused(t, e, request(t, ann, "a"), engine.ErrUnavailable)
 }
 
 func TestATimeoutIsNotTheCallersDeadline(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s, redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(100*time.Millisecond), redisengine.Timeout(2*time.Second))
-	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable) // opens the connection
+	refused(t, e, request(t, ann, "a"), engine.ErrUnavailable) // opens the connection
 	s.Stop()
 	defer s.Cont()
-	_, err := e.Acquire(context.Background(), ask(t, ann, "b"))
+	_, err := e.Acquire(context.Background(), request(t, ann, "b"))
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire: %v, want an error other than context.DeadlineExceeded", err)
 	}

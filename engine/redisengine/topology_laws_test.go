@@ -28,24 +28,24 @@ func TestLawsBehindSentinels(t *testing.T) {
 
 // lawsOn runs the laws on shared servers, except those about the clock.
 func lawsOn(t *testing.T, name, url, clocked string, step func(time.Duration)) {
-	apart := func(t testing.TB, url string) *redisengine.Engine {
+	openApart := func(t testing.TB, url string) *redisengine.Engine {
 		return openURL(t, url, redisengine.Timeout(timeout(t)), redisengine.Prefix(prefix(t)), redisengine.Records(prefix(t)))
 	}
 	enginetest.Run(t, enginetest.Harness{
 		Name:    name + " " + redistest.Version(t) + " (rueidis)",
 		Lease:   lease,
-		Open:    func(t testing.TB) engine.Engine { return apart(t, url) },
-		Clocked: func(t testing.TB) engine.Engine { return set{apart(t, clocked), step} },
+		Open:    func(t testing.TB) engine.Engine { return openApart(t, url) },
+		Clocked: func(t testing.TB) engine.Engine { return steppable{openApart(t, clocked), step} },
 	})
 }
 
-// set is an engine whose servers' clocks can be set.
-type set struct {
+// steppable is an engine whose servers' clocks can be set.
+type steppable struct {
 	*redisengine.Engine
 	step func(time.Duration)
 }
 
-func (s set) Step(d time.Duration) { s.step(d) }
+func (s steppable) Step(d time.Duration) { s.step(d) }
 
 // prefix separates the laws, because some of them list all locks.
 func prefix(t testing.TB) string { return key(t) + ":" + time.Now().Format("150405.000000000") + ":" }

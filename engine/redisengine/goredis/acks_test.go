@@ -30,7 +30,7 @@ func TestAcks(t *testing.T) {
 		}
 		replica.Must("REPLICAOF", "127.0.0.1", port)
 		e, _ := open(t, &redis.Options{Addr: primary.Addr()}, acks...)
-		heard(t, e, primary, replica)
+		checkAcks(t, e, primary, replica)
 	})
 
 	t.Run("in a cluster", func(t *testing.T) {
@@ -42,15 +42,15 @@ func TestAcks(t *testing.T) {
 			_ = e.Close()
 			_ = client.Close()
 		})
-		home := c.Home(ask(t, "a").Key)
-		heard(t, e, home, c.ReplicaOf(home))
+		home := c.Home(request(t, "a").Key)
+		checkAcks(t, e, home, c.ReplicaOf(home))
 	})
 }
 
-// heard checks that a lock is granted while there is a replica, and not afterwards.
-func heard(t *testing.T, e *redisengine.Engine, primary, replica *redistest.Server) {
+// checkAcks checks that a lock is granted while there is a replica, and not afterwards.
+func checkAcks(t *testing.T, e *redisengine.Engine, primary, replica *redistest.Server) {
 	t.Helper()
-	r := ask(t, "a")
+	r := request(t, "a")
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // until the replica is connected
 		_, err := e.Acquire(context.Background(), r)
 		if err == nil {

@@ -69,17 +69,17 @@ func BenchmarkOnce(b *testing.B) {
 			b.Run(fmt.Sprintf("goroutines=%d/%s", goroutines, c.name), func(b *testing.B) {
 				s := redistest.Start(b)
 				cycle := c.open(b, s)
-				before, own := work(b, s), ownWork(b)
+				before, own := serverCPU(b, s), ownCPU(b)
 				cycles(b, goroutines, cycle)
-				b.ReportMetric((work(b, s)-before).Seconds()*1e6/float64(b.N), "server-µs/cycle")
-				b.ReportMetric((ownWork(b)-own).Seconds()*1e6/float64(b.N), "client-µs/cycle")
+				b.ReportMetric((serverCPU(b, s)-before).Seconds()*1e6/float64(b.N), "server-µs/cycle")
+				b.ReportMetric((ownCPU(b)-own).Seconds()*1e6/float64(b.N), "client-µs/cycle")
 			})
 		}
 	}
 }
 
-// work is how long the server has used a processor.
-func work(b *testing.B, s *redistest.Server) (all time.Duration) {
+// serverCPU returns the CPU time of the server.
+func serverCPU(b *testing.B, s *redistest.Server) (all time.Duration) {
 	b.Helper()
 	for line := range strings.Lines(s.Must("INFO", "cpu")) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -94,8 +94,8 @@ func work(b *testing.B, s *redistest.Server) (all time.Duration) {
 	return all
 }
 
-// ownWork returns the CPU time of this process.
-func ownWork(b *testing.B) time.Duration {
+// ownCPU returns the CPU time of this process.
+func ownCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

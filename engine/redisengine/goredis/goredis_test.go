@@ -18,7 +18,7 @@ import (
 
 const ann = "a1100000-0000-4000-8000-00000000000a:1"
 
-func ask(t testing.TB, attempt string) engine.Request {
+func request(t testing.TB, attempt string) engine.Request {
 	t.Helper()
 	return engine.Request{Key: t.Name(), Holder: ann, Attempt: attempt, Lease: 30 * time.Second}
 }
@@ -50,7 +50,7 @@ func released(t testing.TB, e engine.Engine, r engine.Request) {
 	}
 }
 
-func told(t testing.TB, wake <-chan struct{}) {
+func awaitWake(t testing.TB, wake <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-wake:
@@ -76,10 +76,10 @@ func TestPool(t *testing.T) {
 	t.Run("a pool without a free connection is overloaded, and renewals get through", func(t *testing.T) {
 		t.Parallel()
 		e, client := open(t, &redis.Options{Addr: s.Addr(), PoolSize: 1, MaxActiveConns: 1, PoolTimeout: 100 * time.Millisecond})
-		r := ask(t, "a")
+		r := request(t, "a")
 		granted(t, e, r)
 		free := occupy(t, client)
-		_, err := e.Acquire(context.Background(), ask(t, "b"))
+		_, err := e.Acquire(context.Background(), request(t, "b"))
 		if !errors.Is(err, engine.ErrOverloaded) || errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("got %v", err)
 		}
@@ -93,12 +93,12 @@ func TestPool(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: s.Addr(), ClientName: "shop"})
 		defer client.Close()
 		e := goredis.New(client)
-		r := ask(t, "a")
+		r := request(t, "a")
 		granted(t, e, r)
 		renewed(t, e, r)
 		wake, stop := e.Capabilities().Notifier.Notify(r)
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		if n := strings.Count(s.Must("CLIENT", "LIST"), "name=shop"); n != 3 {
 			t.Errorf("%d connections, want 3", n)
 		}
@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 		s := redistest.Start(t)
 		p := faultnet.New(t, s.Addr())
 		e, _ := open(t, &redis.Options{Addr: p.Addr()})
-		r := ask(t, "a")
+		r := request(t, "a")
 		granted(t, e, r)
 		before := p.Connections()
 		p.CutAfterRequest()
@@ -143,11 +143,11 @@ func TestFaults(t *testing.T) {
 	t.Run("a server that is not there is unavailable", func(t *testing.T) {
 		t.Parallel()
 		e, _ := open(t, &redis.Options{Addr: "127.0.0.1:1"}) // no other test starts a server there
-		_, err := e.Acquire(context.Background(), ask(t, "a"))
+		_, err := e.Acquire(context.Background(), request(t, "a"))
 		if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("acquire: %v", err)
 		}
-		err = e.Renew(context.Background(), []engine.Request{ask(t, "a")})[0]
+		err = e.Renew(context.Background(), []engine.Request{request(t, "a")})[0]
 		if !errors.Is(err, engine.ErrUnavailable) {
 			t.Errorf("renew: %v", err)
 		}
@@ -158,7 +158,7 @@ func TestFaults(t *testing.T) {
 		const timeout = time.Second // far below the client's own
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr(), ReadTimeout: time.Minute}, redisengine.Timeout(timeout))
-		r := ask(t, "a")
+		r := request(t, "a")
 		granted(t, e, r)
 		s.Stop()
 		began := time.Now()
@@ -181,7 +181,7 @@ func TestFaults(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr(), ReadTimeout: -1}, redisengine.Timeout(time.Second))
-		r := ask(t, "a")
+		r := request(t, "a")
 		granted(t, e, r)
 		s.Stop()
 		defer s.Cont()
@@ -210,7 +210,7 @@ func TestFaults(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr()})
-		r := ask(t, "a")
+		r := request(t, "a")
 		granted(t, e, r)
 		s.Must("SCRIPT", "FLUSH")
 		renewed(t, e, r)
@@ -222,7 +222,7 @@ func TestFaults(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr()})
-		r := ask(t, "a")
+		r := request(t, "a")
 		s.Must("SET", r.Key, "v")
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrKind) {
 			t.Errorf("a string: %v", err)
@@ -249,11 +249,11 @@ func TestListener(t *testing.T) {
 		e, _ := open(t, &redis.Options{Addr: s.Addr()})
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
-		told(t, wake)
+		awaitWake(t, wake)
 		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("a subscriber closes a connection that has become silent", func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestListener(t *testing.T) {
 		e, _ := open(t, &redis.Options{Addr: p.Addr(), DialTimeout: time.Second, ReadTimeout: time.Second})
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		before := p.Connections()
 		p.BlackHole(faultnet.Replies, true)
 		for end := time.Now().Add(30 * time.Second); p.Connections() == before; time.Sleep(10 * time.Millisecond) {
@@ -272,7 +272,7 @@ func TestListener(t *testing.T) {
 			}
 		}
 		p.BlackHole(faultnet.Replies, false)
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("a forbidden channel does not silence the others", func(t *testing.T) {
@@ -282,21 +282,21 @@ func TestListener(t *testing.T) {
 		e, _ := open(t, &redis.Options{Addr: s.Addr(), Username: "shop", Password: "pw"})
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
-		told(t, wake)
+		awaitWake(t, wake)
 		connection := s.Must("CLIENT", "LIST", "TYPE", "pubsub")
 		_, stopWatch := e.Watch("me")
 		defer stopWatch()
 		eventually(t, "the server refuses the channel", func() bool { return strings.Contains(s.Must("ACL", "LOG"), "interlock_client:me") })
 		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
-		told(t, wake)
+		awaitWake(t, wake)
 		if id, _, _ := strings.Cut(connection, " "); !strings.HasPrefix(s.Must("CLIENT", "LIST", "TYPE", "pubsub"), id+" ") {
 			t.Error("the connection was closed")
 		}
 		// A new connection subscribes to all channels with one command.
 		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
-		told(t, wake)
+		awaitWake(t, wake)
 		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 
 	t.Run("sharded channels work as well", func(t *testing.T) {
@@ -306,11 +306,11 @@ func TestListener(t *testing.T) {
 		e, _ := open(t, &redis.Options{Addr: s.Addr()}, redisengine.Publish(redisengine.Sharded))
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: t.Name()})
 		defer stop()
-		told(t, wake)
-		r := ask(t, "a")
+		awaitWake(t, wake)
+		r := request(t, "a")
 		granted(t, e, r)
 		released(t, e, r)
-		told(t, wake)
+		awaitWake(t, wake)
 	})
 }
 

@@ -61,7 +61,7 @@ func openTurnstile(t *testing.T, kind engine.Kind) (*redistest.Server, *rediseng
 	s, h := redistest.Start(t), &turnstile{held: make(chan *delayed, 10)}
 	e, client := open(t, &redis.Options{Addr: s.Addr()})
 	client.AddHook(h)
-	r := ask(t, "first")
+	r := request(t, "first")
 	r.Kind, r.Limit = kind, 1
 	granted(t, e, r)
 	released(t, e, r)
@@ -134,8 +134,8 @@ func TestOvertakenAcquires(t *testing.T) {
 		engine.Permit:    "interlock_permit_queue:",
 	}
 	for kind, queue := range kinds {
-		request := func(t *testing.T, holder string) engine.Request {
-			r := ask(t, "a")
+		requestBy := func(t *testing.T, holder string) engine.Request {
+			r := request(t, "a")
 			r.Kind, r.Holder, r.Lease, r.Limit = kind, holder, 10*time.Minute, 1
 			if kind != engine.Exclusive {
 				r.QueueLease = 10 * time.Minute
@@ -146,7 +146,7 @@ func TestOvertakenAcquires(t *testing.T) {
 			t.Run("a "+how+" caller does not leave a held "+kind.String()+" lock", func(t *testing.T) {
 				t.Parallel()
 				s, e, h := openTurnstile(t, kind)
-				r := request(t, ann)
+				r := requestBy(t, ann)
 				d := h.giveUp(t, patience, acquire(e, r))
 				abandoned(t, e, r)
 				d.arrive()
@@ -155,12 +155,12 @@ func TestOvertakenAcquires(t *testing.T) {
 			t.Run("a "+how+" caller does not queue again for a "+kind.String()+" lock", func(t *testing.T) {
 				t.Parallel()
 				s, e, h := openTurnstile(t, kind)
-				holder := request(t, bob)
+				holder := requestBy(t, bob)
 				if kind == engine.Read {
 					holder.Kind = engine.Write
 				}
 				granted(t, e, holder)
-				r := request(t, ann)
+				r := requestBy(t, ann)
 				d := h.giveUp(t, patience, acquire(e, r))
 				abandoned(t, e, r)
 				d.arrive()
@@ -178,12 +178,12 @@ func TestOvertakenAcquires(t *testing.T) {
 		h.on.Store(true)
 		direct := make(chan error, 2)
 		for _, other := range []string{"x", "y"} {
-			r := ask(t, "a")
+			r := request(t, "a")
 			r.Key += other
 			go func() { direct <- acquire(e, r)(context.Background()) }()
 		}
 		first, second := <-h.held, <-h.held
-		r := ask(t, "a")
+		r := request(t, "a")
 		r.Lease = 10 * time.Minute
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
@@ -230,7 +230,7 @@ func TestOvertakenAcquires(t *testing.T) {
 	t.Run("a late grant stays if its attempt was not abandoned", func(t *testing.T) {
 		t.Parallel()
 		s, e, h := openTurnstile(t, engine.Exclusive)
-		r := ask(t, "a")
+		r := request(t, "a")
 		d := h.giveUp(t, 0, acquire(e, r))
 		d.arrive()
 		r.Retry = true

@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patient is the timeout of engines and clients in these tests, unless a test is about
+// testTimeout is the timeout of engines and clients in these tests, unless a test is about
 // timeouts: a busy machine must not fail a call.
-const patient = 10 * time.Second
+const testTimeout = 10 * time.Second
 
 // lease is that of the locks in the laws.
 const lease = 1500 * time.Millisecond
@@ -40,7 +40,7 @@ func timeout(t testing.TB) time.Duration {
 	if strings.Contains(t.Name(), "tombstone") {
 		return 1400 * time.Millisecond
 	}
-	return patient
+	return testTimeout
 }
 
 func TestLaws(t *testing.T) {
@@ -78,10 +78,10 @@ func TestLawsOnTopologies(t *testing.T) {
 		})
 	}
 	run("Redis Cluster", func() redis.UniversalClient {
-		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), DialTimeout: patient, ReadTimeout: patient})
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), DialTimeout: testTimeout, ReadTimeout: testTimeout})
 	})
 	run("Redis Sentinel", func() redis.UniversalClient {
-		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs(), DialTimeout: patient, ReadTimeout: patient})
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs(), DialTimeout: testTimeout, ReadTimeout: testTimeout})
 	})
 }
 
@@ -96,10 +96,10 @@ func (c clocked) Step(d time.Duration) { c.server.Step(d) }
 func open(t testing.TB, o *redis.Options, opts ...redisengine.Option) (*redisengine.Engine, *redis.Client) {
 	t.Helper()
 	if o.ReadTimeout == 0 {
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = patient, patient, patient
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = testTimeout, testTimeout, testTimeout
 	}
 	client := redis.NewClient(o)
-	e := goredis.New(client, append([]redisengine.Option{redisengine.Timeout(patient)}, opts...)...)
+	e := goredis.New(client, append([]redisengine.Option{redisengine.Timeout(testTimeout)}, opts...)...)
 	t.Cleanup(func() {
 		_ = e.Close()
 		_ = client.Close()

@@ -26,7 +26,7 @@ func TestAcksOfAMigratingSlot(t *testing.T) {
 		_ = client.Close()
 	})
 	lock := func(i int) engine.Request {
-		r := ask(t, fmt.Sprint(i))
+		r := request(t, fmt.Sprint(i))
 		r.Key = fmt.Sprintf("{%s}:%d", t.Name(), i)
 		return r
 	}

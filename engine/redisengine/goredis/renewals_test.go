@@ -22,9 +22,9 @@ func openCluster(t *testing.T, opts ...redisengine.Option) (*redisengine.Engine,
 	c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
 	n := faultnet.NewNetwork(t, c.Addrs()...)
 	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: c.Addrs(), Dialer: n.Dial, DialTimeout: patient, ReadTimeout: patient, WriteTimeout: patient,
+		Addrs: c.Addrs(), Dialer: n.Dial, DialTimeout: testTimeout, ReadTimeout: testTimeout, WriteTimeout: testTimeout,
 	})
-	e := goredis.New(client, append([]redisengine.Option{redisengine.Timeout(patient), redisengine.Publish(redisengine.Sharded)}, opts...)...)
+	e := goredis.New(client, append([]redisengine.Option{redisengine.Timeout(testTimeout), redisengine.Publish(redisengine.Sharded)}, opts...)...)
 	t.Cleanup(func() {
 		_ = e.Close()
 		_ = client.Close()
@@ -38,7 +38,7 @@ func holdMany(t *testing.T, e engine.Engine, n int) []engine.Request {
 	holds := make([]engine.Request, n)
 	var all sync.WaitGroup
 	for i := range holds {
-		r := ask(t, "a")
+		r := request(t, "a")
 		r.Key = fmt.Sprint(r.Key, i)
 		holds[i] = r
 		all.Go(func() {

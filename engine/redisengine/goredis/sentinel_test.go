@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// behind returns an engine on a client behind sentinels.
-func behind(t testing.TB, s *redistest.Sentinel) *redisengine.Engine {
+// openBehindSentinels returns an engine on a client behind sentinels.
+func openBehindSentinels(t testing.TB, s *redistest.Sentinel) *redisengine.Engine {
 	t.Helper()
-	return on(t, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs()}))
+	return openOn(t, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs()}))
 }
 
-// on returns an engine on a client, which closes with the test.
-func on(t testing.TB, client *redis.Client) *redisengine.Engine {
+// openOn returns an engine on a client, which closes with the test.
+func openOn(t testing.TB, client *redis.Client) *redisengine.Engine {
 	t.Helper()
 	e := goredis.New(client)
 	t.Cleanup(func() {
@@ -39,12 +39,12 @@ func listen(t testing.TB, e *redisengine.Engine) <-chan struct{} {
 	t.Helper()
 	wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 	t.Cleanup(stop)
-	told(t, wake)
+	awaitWake(t, wake)
 	return wake
 }
 
-// within waits until there is no error.
-func within(t testing.TB, what string, try func() error) {
+// succeeds waits up to 30 s until try returns no error.
+func succeeds(t testing.TB, what string, try func() error) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		err := try()
@@ -57,10 +57,10 @@ func within(t testing.TB, what string, try func() error) {
 	}
 }
 
-// attended waits until a server has the subscriber, and checks that it receives messages.
-func attended(t testing.TB, s *redistest.Server, wake <-chan struct{}) {
+// wantSubscriber waits until a server has the subscriber, and checks that it receives messages.
+func wantSubscriber(t testing.TB, s *redistest.Server, wake <-chan struct{}) {
 	t.Helper()
-	within(t, "a subscriber of the new primary", func() error {
+	succeeds(t, "a subscriber of the new primary", func() error {
 		if n := s.Must("PUBSUB", "NUMSUB", channel); !strings.HasSuffix(n, "\n1") {
 			return errors.New(n)
 		}
@@ -70,7 +70,7 @@ func attended(t testing.TB, s *redistest.Server, wake <-chan struct{}) {
 		<-wake
 	}
 	s.Must("PUBLISH", channel, "0")
-	told(t, wake)
+	awaitWake(t, wake)
 }
 
 func TestASubscriberFollowsTheSentinels(t *testing.T) {
@@ -79,27 +79,27 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 	t.Run("leaves a primary that became a replica", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
-		wake := listen(t, behind(t, s))
-		attended(t, s.Failover(), wake)
+		wake := listen(t, openBehindSentinels(t, s))
+		wantSubscriber(t, s.Failover(), wake)
 	})
 
 	t.Run("leaves a primary that died and came back", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
-		wake := listen(t, behind(t, s))
+		wake := listen(t, openBehindSentinels(t, s))
 		old := s.Primary()
 		old.Kill()
 		next := s.Successor(old)
 		old.Restart()
-		attended(t, next, wake)
+		wantSubscriber(t, next, wake)
 	})
 
 	t.Run("leaves a replica that an outdated sentinel named", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
-		wake := listen(t, behind(t, s))
+		wake := listen(t, openBehindSentinels(t, s))
 		old, _ := s.Overtake()
-		attended(t, s.Successor(old), wake)
+		wantSubscriber(t, s.Successor(old), wake)
 	})
 }
 
@@ -111,8 +111,8 @@ func TestRenewalsFollowTheSentinels(t *testing.T) {
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: s.Main(), SentinelAddrs: s.Addrs(), PoolSize: 1, MaxActiveConns: 1, PoolTimeout: 100 * time.Millisecond,
 	})
-	e := on(t, client)
-	before, after := ask(t, "a"), ask(t, "b")
+	e := openOn(t, client)
+	before, after := request(t, "a"), request(t, "b")
 	granted(t, e, before)
 	renewed(t, e, before)
 	free := occupy(t, client)
@@ -122,7 +122,7 @@ func TestRenewalsFollowTheSentinels(t *testing.T) {
 	s.Spare()
 	next := s.Failover()
 
-	within(t, "a grant of the new primary", func() error {
+	succeeds(t, "a grant of the new primary", func() error {
 		after.Key += "'" // a lock that the old primary does not know
 		_, err := e.Acquire(context.Background(), after)
 		if err == nil && next.Must("EXISTS", after.Key) != "1" {
@@ -133,14 +133,14 @@ func TestRenewalsFollowTheSentinels(t *testing.T) {
 	renewed(t, e, after)
 	renewed(t, e, before)
 	defer occupy(t, client)()
-	within(t, "a renewal beside a pool that is full", func() error { return renew(e, after) })
+	succeeds(t, "a renewal beside a pool that is full", func() error { return renew(e, after) })
 }
 
 // A connection to the primary needs no sentinels.
 func TestLocksOutliveTheSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
-	e, r := behind(t, s), ask(t, "a")
+	e, r := openBehindSentinels(t, s), request(t, "a")
 	granted(t, e, r)
 	for _, w := range s.Watchers {
 		w.Kill()
