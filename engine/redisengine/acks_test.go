@@ -24,7 +24,7 @@ func TestAcks(t *testing.T) {
 		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(5*time.Second))
 	}
 	one, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
-	for i, e := range []*redisengine.Engine{one, most, all} { // each engine has seen both replicas then
+	for i, e := range []*redisengine.Engine{one, most, all} { // so that each engine has counted both replicas
 		r := withIndex(request(t, ann, "a"), i)
 		granted(t, e, r)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -42,7 +42,7 @@ func TestAcks(t *testing.T) {
 
 	// The attempt can be repeated when the replicas are back.
 	replicas[1].Restart()
-	eventually(t, "the replica is back", func() bool {
+	eventually(t, "the replica acknowledges again", func() bool {
 		_, err := one.Acquire(context.Background(), withIndex(request(t, ann, "c"), 20))
 		return err == nil
 	})
@@ -50,17 +50,17 @@ func TestAcks(t *testing.T) {
 
 func withIndex(r engine.Request, i int) engine.Request { r.Key += ":" + strconv.Itoa(i); return r }
 
-// refusedForAcks demands that neither a lock nor a claim is granted, or left behind.
+// refusedForAcks checks that neither a lock nor a claim is granted, and that no key is left.
 func refusedForAcks(t *testing.T, s *redistest.Server, e *redisengine.Engine, r engine.Request) {
 	t.Helper()
 	refused(t, e, r, engine.ErrUnavailable)
 	if n := number(t, s, "EXISTS", r.Key); n != 0 {
-		t.Errorf("%s is still there", r.Key)
+		t.Errorf("%s exists, want it undone", r.Key)
 	}
 	claimAndSettle(t, e, r.Key, engine.ErrUnavailable)
 	record, err := e.Capabilities().Ledger.Lookup(context.Background(), r.Key)
 	if err != nil || record.State != engine.Absent {
-		t.Errorf("the record of %s is %+v, %v", r.Key, record, err)
+		t.Errorf("the record of %s is %+v, %v; want none", r.Key, record, err)
 	}
 }
 
@@ -75,7 +75,7 @@ func claimAndSettle(t *testing.T, e *redisengine.Engine, key string, want error)
 	if want == nil {
 		s := engine.Settlement{Key: key, Attempt: key, Outcome: engine.Done, Retain: time.Hour}
 		if o, err := l.Settle(context.Background(), s); err != nil || o != engine.Released {
-			t.Fatalf("settle: %v, %v", o, err)
+			t.Fatalf("settle: %v, %v; want %v", o, err, engine.Released)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestAnUnacknowledgedOutcomeIsStoredButUnknown(t *testing.T) {
 		t.Errorf("settle: %v, want %v", err, engine.ErrUnknown)
 	}
 	if r, err := l.Lookup(context.Background(), c.Key); err != nil || r.State != engine.Done {
-		t.Errorf("the record is %+v, %v", r, err)
+		t.Errorf("the record is %+v, %v; want it done", r, err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestBadAcks(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {
-			t.Error("Acknowledge takes anything")
+			t.Error("Acknowledge accepts an unknown value")
 		}
 	}()
 	redisengine.Acknowledge("most")

@@ -18,8 +18,8 @@ import (
 // concurrency is the number of concurrent calls, enough for most to share a batch.
 const concurrency = 40
 
-// concurrently makes concurrent calls on a network slow enough for them to meet, and
-// returns how many scripts the server ran.
+// concurrently makes concurrent calls on a network so slow that they overlap, and returns
+// how many scripts the server ran.
 func concurrently(t *testing.T, s *redistest.Server, p *faultnet.Proxy, do func(i int)) int64 {
 	t.Helper()
 	before := scripts(t, s)
@@ -33,6 +33,7 @@ func concurrently(t *testing.T, s *redistest.Server, p *faultnet.Proxy, do func(
 	return scripts(t, s) - before
 }
 
+// scripts returns how many scripts the server has run.
 func scripts(t *testing.T, s *redistest.Server) (n int64) {
 	t.Helper()
 	for line := range strings.Lines(s.Must("INFO", "commandstats")) {
@@ -44,17 +45,19 @@ func scripts(t *testing.T, s *redistest.Server) (n int64) {
 	return n
 }
 
+// openWithProxy returns an engine that knows its server's clock, behind a proxy.
 func openWithProxy(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
 	t.Helper()
 	s := redistest.Start(t)
 	p := faultnet.New(t, s.Addr())
 	e := openURL(t, "redis://"+p.Addr())
 	r := engine.Request{Key: "warm:1", Holder: ann, Attempt: "w", Lease: time.Minute}
-	granted(t, e, r) // now the clock is known
+	granted(t, e, r) // now the engine knows the server's clock
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	return s, p, e
 }
 
+// numberedLock returns a request for the i-th of many locks, each with its own holder.
 func numberedLock(i int, holder string) engine.Request {
 	return engine.Request{Key: fmt.Sprint("lock:", i), Holder: fmt.Sprintf("%s%d", holder, i), Attempt: "a", Lease: time.Minute}
 }
@@ -82,12 +85,12 @@ func TestConcurrentCallsShareABatch(t *testing.T) {
 		scripts := concurrently(t, s, p, func(i int) {
 			g, err := e.Acquire(context.Background(), withKind(k, numberedLock(i, ann)))
 			if err != nil {
-				t.Errorf("number %d: %v", i, err)
+				t.Errorf("acquire lock %d: %v", i, err)
 			}
 			grants[i] = g
 		})
 		if scripts > 8 {
-			t.Errorf("%d scripts took %d locks, want a few", scripts, concurrency)
+			t.Errorf("%d scripts acquired %d locks, want at most 8", scripts, concurrency)
 		}
 		for i, g := range grants {
 			r := numberedLock(i, ann)
@@ -96,14 +99,14 @@ func TestConcurrentCallsShareABatch(t *testing.T) {
 		}
 		scripts = concurrently(t, s, p, func(i int) {
 			if got, err := e.Release(context.Background(), withKind(k, numberedLock(i, ann))); err != nil || got.Outcome != engine.Released {
-				t.Errorf("number %d: %+v, %v", i, got, err)
+				t.Errorf("release lock %d: %+v, %v; want %v", i, got, err, engine.Released)
 			}
 		})
 		if scripts > 8 {
-			t.Errorf("%d scripts released %d locks, want a few", scripts, concurrency)
+			t.Errorf("%d scripts released %d locks, want at most 8", scripts, concurrency)
 		}
 		if n := s.Must("DBSIZE"); n != "0" {
-			t.Errorf("%s keys are left", n)
+			t.Errorf("%s keys are left, want none", n)
 		}
 	})
 }
@@ -131,7 +134,7 @@ func TestLocksThatABatchCannotHandleGetTheirOwnCall(t *testing.T) {
 			case i%5 == 3 && errors.Is(err, engine.ErrKind):
 			case (i%5 == 0 || i%5 == 4) && err == nil && g.Count == 1:
 			default:
-				t.Errorf("number %d: %+v, %v", i, g, err)
+				t.Errorf("acquire lock %d: unexpected %+v, %v", i, g, err)
 			}
 		})
 		concurrently(t, s, p, func(i int) {
@@ -142,7 +145,7 @@ func TestLocksThatABatchCannotHandleGetTheirOwnCall(t *testing.T) {
 			case i%5 == 3 && errors.Is(err, engine.ErrKind):
 			case (i%5 == 0 || i%5 == 4) && got == engine.ReleaseResult{Outcome: engine.Released}:
 			default:
-				t.Errorf("number %d: %+v, %v", i, got, err)
+				t.Errorf("release lock %d: unexpected %+v, %v", i, got, err)
 			}
 		})
 	})
@@ -162,7 +165,7 @@ func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 		holder := numberedLock(i, "c0c00000-0000-4000-8000-00000000000c:")
 		granted(t, e, holder)
 		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
-			t.Fatalf("number %d was not made to wait", i)
+			t.Fatalf("the waiter for lock %d was granted the lock, want it queued", i)
 		}
 		released(t, e, holder, engine.ReleaseResult{Outcome: engine.Released})
 	}
@@ -170,22 +173,22 @@ func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 		_, err := e.Acquire(context.Background(), withKind(engine.Fair, numberedLock(i, ann)))
 		var busy *engine.BusyError
 		if first := errors.As(err, &busy) && busy.Holder == waiting(i).Holder; first != (i%2 == 0) || err != nil && !first {
-			t.Errorf("number %d: %v", i, err)
+			t.Errorf("acquire lock %d: %v; want a refusal for even numbers only", i, err)
 		}
 	})
 	for i := 0; i < concurrency; i += 2 {
 		granted(t, e, waiting(i))
 	}
-	for i := 1; i < concurrency; i += 2 { // now each has a waiter
+	for i := 1; i < concurrency; i += 2 { // now each of these locks has a waiter
 		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
-			t.Fatalf("number %d was not made to wait", i)
+			t.Fatalf("the waiter for lock %d was granted the lock, want it queued", i)
 		}
 	}
 	wakes := make([]<-chan struct{}, concurrency)
 	for i := 1; i < concurrency; i += 2 {
 		wake, stop := e.Notify(waiting(i))
 		defer stop()
-		awaitWake(t, wake) // it listens
+		awaitWake(t, wake) // the subscription has begun
 		wakes[i] = wake
 	}
 	concurrently(t, s, p, func(i int) {
@@ -194,7 +197,7 @@ func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 			r = waiting(i)
 		}
 		if got, err := e.Release(context.Background(), r); err != nil || got.Outcome != engine.Released {
-			t.Errorf("number %d: %+v, %v", i, got, err)
+			t.Errorf("release lock %d: %+v, %v; want %v", i, got, err, engine.Released)
 		}
 	})
 	for i := 1; i < concurrency; i += 2 {
@@ -213,7 +216,7 @@ func TestABatchedReleaseNotifiesSubscribers(t *testing.T) {
 	for i := range concurrency {
 		wake, stop := other.Notify(numberedLock(i, ann))
 		defer stop()
-		awaitWake(t, wake) // it listens
+		awaitWake(t, wake) // the subscription has begun
 		wakes[i] = wake
 	}
 	concurrently(t, s, p, func(i int) {
@@ -229,25 +232,25 @@ func TestACallCancelledBeforeItsBatchIsNotSent(t *testing.T) {
 	t.Parallel()
 	s, p, e := openWithProxy(t)
 	release := p.Hold(faultnet.Requests)
-	var alone sync.WaitGroup
-	for i := range 2 { // the number of direct calls
-		alone.Go(func() { _, _ = e.Acquire(context.Background(), numberedLock(i, ann)) })
+	var direct sync.WaitGroup
+	for i := range 2 { // as many calls as are sent directly
+		direct.Go(func() { _, _ = e.Acquire(context.Background(), numberedLock(i, ann)) })
 	}
 	var last int
-	eventually(t, "a call had to wait", func() bool { // an early call may be sent directly
+	eventually(t, "a call waits for a batch", func() bool { // an early call may be sent directly
 		last++
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		_, err := e.Acquire(ctx, numberedLock(10+last, ann))
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("got %v, want the end of the context", err)
+			t.Fatalf("acquire: %v, want %v", err, context.DeadlineExceeded)
 		}
 		return !errors.Is(err, engine.ErrUnknown)
 	})
 	release()
-	alone.Wait()
+	direct.Wait()
 	if s.Must("EXISTS", numberedLock(10+last, ann).Key) != "0" {
-		t.Error("it was sent all the same")
+		t.Error("the canceled call was sent")
 	}
 }
 
@@ -264,14 +267,14 @@ func TestPendingCallsFailTogetherWhenTheServerIsSilent(t *testing.T) {
 		all.Go(func() {
 			_, err := e.Acquire(context.Background(), numberedLock(i, ann))
 			if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrUnavailable) {
-				t.Errorf("number %d: %v", i, err)
+				t.Errorf("acquire lock %d: %v, want ErrUnknown or ErrUnavailable", i, err)
 			}
 		})
 	}
 	all.Wait()
 	// One timeout for each batch of 32 would take longer.
 	if d := time.Since(start); d > 9*time.Second {
-		t.Errorf("took %v, want one timeout or two, however many calls wait", d)
+		t.Errorf("the calls took %v, want at most 9s", d)
 	}
 }
 
@@ -294,7 +297,7 @@ func TestAForbiddenReleaseDoesNotFailItsBatch(t *testing.T) {
 		}
 		_, err := e.Acquire(context.Background(), r)
 		if (err != nil) != (i%4 == 0) {
-			t.Errorf("number %d: %v", i, err)
+			t.Errorf("acquire lock %d: %v; want an error for a forbidden key only", i, err)
 		}
 	})
 	concurrently(t, s, p, func(i int) {
@@ -305,7 +308,7 @@ func TestAForbiddenReleaseDoesNotFailItsBatch(t *testing.T) {
 		got, err := e.Release(context.Background(), numberedLock(i, ann))
 		gone := s.Must("EXISTS", numberedLock(i, ann).Key) == "0"
 		if gone != allowed || (err == nil) != allowed || (got.Outcome == engine.Released) != allowed {
-			t.Errorf("number %d: %+v, %v, gone: %v", i, got, err, gone)
+			t.Errorf("release lock %d: %+v, %v, deleted: %v; allowed: %v", i, got, err, gone, allowed)
 		}
 	})
 }
@@ -316,15 +319,15 @@ func TestManyScripts(t *testing.T) {
 	text := scriptText(t, "acquire_many")
 	const never = "9000000000000000"
 	if got := s.Must("EVAL", text, "2", "late:1", "late:2", "1", "1", ann, "a", "60000", bob, "b", "60000"); got != "0" {
-		t.Errorf("too late: got %q, want 0", got)
+		t.Errorf("late batch: got %q, want 0", got)
 	}
 	if s.Must("EXISTS", "late:1", "late:2") != "0" {
-		t.Error("too late, and taken all the same")
+		t.Error("a late batch acquired locks")
 	}
 	// One key twice in a batch: the second request is refused.
 	got := strings.Split(s.Must("EVAL", text, "2", "twice:1", "twice:1", never, "1", ann, "a", "60000", bob, "b", "60000"), "\n")
 	if len(got) != 2 || got[1] != "2" {
-		t.Errorf("got %q, want the time and 2, the one that was not free", got)
+		t.Errorf("got %q, want the time, and 2 as the request that was refused", got)
 	}
 	wantHash(t, s, "twice:1", map[string]string{ann: "1", "fence:a": got[0]})
 }

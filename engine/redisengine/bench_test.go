@@ -13,8 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// A cycle is an acquisition and a release. On two cores of a virtual machine,
-// server included: see docs/redis.md.
+// BenchmarkCycle measures an acquisition and a release. docs/redis.md has the results.
 func BenchmarkCycle(b *testing.B) {
 	s := redistest.Start(b)
 	for _, fenced := range []bool{false, true} {
@@ -39,8 +38,8 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// A claim and its settlement with a result of 100 bytes, of a new key each time. See
-// goredis for what one would write by hand.
+// BenchmarkOnce measures a claim and its settlement with a result of 100 bytes, with a new
+// key each time. Package goredis compares it with a hand-written SETNX and SET.
 func BenchmarkOnce(b *testing.B) {
 	for _, goroutines := range []int{1, 16, 256} {
 		for _, retain := range []time.Duration{0, 5 * time.Second} {
@@ -64,13 +63,13 @@ func benchmarkClaims(b *testing.B, l engine.Ledger, goroutines int, retain time.
 				c := engine.Claim{Key: "bench:" + strconv.FormatInt(i, 10), Attempt: "c0ffee00-0000-4000-8000-000000000001:1",
 					Fingerprint: "8b1a9953c4611296", Lease: 30 * time.Second, Retain: retain}
 				if r, err := l.Claim(context.Background(), c); err != nil || !r.Granted {
-					b.Error(r, err)
+					b.Errorf("claim: %+v, %v; want a grant", r, err)
 				}
 				o, err := l.Settle(context.Background(), engine.Settlement{
 					Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Result: result, Retain: 5 * time.Second,
 				})
 				if err != nil || o != engine.Released {
-					b.Error(o, err)
+					b.Errorf("settle: %v, %v; want %v", o, err, engine.Released)
 				}
 			}
 		})
@@ -79,7 +78,7 @@ func benchmarkClaims(b *testing.B, l engine.Ledger, goroutines int, retain time.
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "cycles/s")
 }
 
-// Each call by itself, one at a time.
+// BenchmarkCall measures calls that do not overlap.
 func BenchmarkCall(b *testing.B) {
 	s := redistest.Start(b)
 	e := open(b, s)

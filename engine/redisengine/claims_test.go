@@ -46,7 +46,7 @@ func TestConcurrentClaimsShareABatch(t *testing.T) {
 	records := make([]engine.Record, concurrency)
 	scripts := concurrently(t, s, p, func(i int) { records[i] = claimed(t, e, numberedClaim(i)) })
 	if scripts > 8 {
-		t.Errorf("%d scripts made %d claims, want a few", scripts, concurrency)
+		t.Errorf("%d scripts made %d claims, want at most 8", scripts, concurrency)
 	}
 	for i, r := range records {
 		c := numberedClaim(i)
@@ -59,11 +59,11 @@ func TestConcurrentClaimsShareABatch(t *testing.T) {
 	}
 	scripts = concurrently(t, s, p, func(i int) { settled(t, e, done(numberedClaim(i), fmt.Sprint("result ", i)), engine.Released) })
 	if scripts > 8 {
-		t.Errorf("%d scripts settled %d claims, want a few", scripts, concurrency)
+		t.Errorf("%d scripts settled %d claims, want at most 8", scripts, concurrency)
 	}
 	for i := range records {
 		if r := lookedUp(t, e, numberedClaim(i).Key, engine.Done); string(r.Result) != fmt.Sprint("result ", i) {
-			t.Errorf("claim %d has the result %q", i, r.Result)
+			t.Errorf("claim %d has the result %q, want %q", i, r.Result, fmt.Sprint("result ", i))
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 		}
 	})
 	if scripts > 8 {
-		t.Errorf("%d scripts answered %d claims, want a few", scripts, concurrency)
+		t.Errorf("%d scripts answered %d claims, want at most 8", scripts, concurrency)
 	}
 
 	scripts = concurrently(t, s, p, func(i int) {
@@ -156,7 +156,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 		}
 	})
 	if scripts > 8 {
-		t.Errorf("%d scripts answered %d settlements, want a few", scripts, concurrency)
+		t.Errorf("%d scripts answered %d settlements, want at most 8", scripts, concurrency)
 	}
 }
 
@@ -243,6 +243,6 @@ func TestClaimScript(t *testing.T) {
 		t.Errorf("got %q, want the time, index 2 and a running record", got)
 	}
 	if entry := s.Must("GET", "l1"); entry != "1r "+got[0]+" "+got[0]+" 1:a0:" {
-		t.Errorf("the entry is %q", entry)
+		t.Errorf("the entry is %q, want the claim of the first attempt", entry)
 	}
 }

@@ -30,11 +30,11 @@ func wantError(t *testing.T, err, want error, hint string) {
 	}
 	for _, kind := range kinds {
 		if errors.Is(err, kind) != (want != nil && errors.Is(kind, want)) {
-			t.Errorf("%v matches %q, want %v alone", err, kind, want)
+			t.Errorf("%v: errors.Is(err, %q) = %v, want only %v to match", err, kind, errors.Is(err, kind), want)
 		}
 	}
 	if !strings.HasPrefix(err.Error(), "redis: ") || !strings.Contains(err.Error(), hint) {
-		t.Errorf("%q, want a hint about %q", err, hint)
+		t.Errorf("err = %q, want a text with %q", err, hint)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 		{redisengine.ReplyError("MISCONF Redis is configured to save RDB snapshots"), engine.ErrUnavailable, "disk"},
 		{redisengine.ReplyError("OOM command not allowed when used memory > 'maxmemory'."), engine.ErrFull, "maxmemory"},
 		{redisengine.ReplyError("WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
-		// Redis 6.2 says where in a script an error was.
+		// Redis 6.2 names the script and line of an error.
 		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:64: WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
 		{redisengine.ReplyError("Error running script (call to f_9b3f): @user_script:64: WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
 		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:64: @user_script: 64: -OOM command not allowed"), engine.ErrFull, "maxmemory"},
@@ -130,7 +130,7 @@ func TestErrors(t *testing.T) {
 			_, _, err = l.List(context.Background(), "*", "")
 			wantError(t, err, c.want, c.hint)
 			if cause := errors.Unwrap(c.err); cause == nil && !errors.Is(err, c.err) {
-				t.Errorf("%v has lost its cause", err)
+				t.Errorf("%v does not match its cause, %v", err, c.err)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 			for i := range rs {
 				rs[i] = requestKind(t, k, ann, fmt.Sprint(i))
 				rs[i].Limit = 2
-				if i > 1 { // the first two are of one owner
+				if i > 1 { // the first two share a key and an owner
 					rs[i].Key += fmt.Sprint(i)
 				}
 				if i < 4 {
@@ -179,14 +179,14 @@ func TestErrorsOfRealServers(t *testing.T) {
 			_, err := e.Acquire(context.Background(), rs[4])
 			wantError(t, err, engine.ErrFull, "maxmemory")
 			if _, err := e.Acquire(context.Background(), queued(requestKind(t, k, bob, "b"), time.Minute)); err == nil {
-				t.Error("one more was granted")
+				t.Error("a full server granted or queued one more request")
 			}
 			for _, r := range rs[:4] {
 				renewed(t, e, lasting(r, time.Minute), nil)
 			}
 			for _, r := range rs[:3] {
 				if p, err := e.Release(context.Background(), r); err != nil || p.Outcome != engine.Released {
-					t.Errorf("release: %+v, %v", p, err)
+					t.Errorf("release: %+v, %v; want %v", p, err, engine.Released)
 				}
 			}
 			abandoned(t, e, rs[3], engine.ReleaseResult{Outcome: engine.Released})
@@ -196,25 +196,25 @@ func TestErrorsOfRealServers(t *testing.T) {
 		})
 	}
 
-	t.Run("a replica does not serve", func(t *testing.T) {
+	t.Run("a replica is unavailable", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
 		s.Must("REPLICAOF", "127.0.0.1", "1")
 		_, err := e.Acquire(context.Background(), request(t, ann, "a"))
 		if !errors.Is(err, engine.ErrUnavailable) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, engine.ErrUnavailable)
 		}
 	})
 
-	t.Run("a server that misses its replicas does not serve", func(t *testing.T) {
+	t.Run("a server without its required replicas is unavailable", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--min-replicas-to-write", "1")
 		_, err := open(t, s).Acquire(context.Background(), request(t, ann, "a"))
 		wantError(t, err, engine.ErrUnavailable, "min-replicas-to-write")
 	})
 
-	t.Run("a server that is busy with a script does not serve", func(t *testing.T) {
+	t.Run("a server that is busy with a script is unavailable", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--lua-time-limit", "50")
 		e := open(t, s)
@@ -223,7 +223,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 			_, err := s.Do("EVAL", "while true do end", "0")
 			done <- err
 		}()
-		eventually(t, "it is busy", func() bool {
+		eventually(t, "the server is busy", func() bool {
 			_, err := e.Acquire(context.Background(), request(t, ann, "a"))
 			return errors.Is(err, engine.ErrUnavailable) && strings.Contains(err.Error(), "SLOWLOG")
 		})
@@ -250,7 +250,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		_, err := e.Release(context.Background(), r)
 		wantError(t, err, nil, "docs/redis.md")
 		if s.Must("HGET", r.Key, ann) != "1" {
-			t.Error("half a release was left behind")
+			t.Error("a refused release changed the lock")
 		}
 	})
 
@@ -295,10 +295,10 @@ func TestErrorsOfRealServers(t *testing.T) {
 		claimRefused(t, e, c, engine.Done)
 		settled(t, e, abandon(c), engine.NotYours)
 		if records, _, err := e.Capabilities().Ledger.List(context.Background(), "*", ""); err != nil || len(records) != 1 {
-			t.Errorf("listed are %+v, %v", records, err)
+			t.Errorf("the list has %+v, %v; want 1 record", records, err)
 		}
 		if log := s.Must("ACL", "LOG"); strings.Contains(log, "\nlua\n") {
-			t.Errorf("refused was %s", log)
+			t.Errorf("the server denied a command of a script: %s", log)
 		}
 	})
 
@@ -310,7 +310,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		useEveryOperation(t, e)
 		// Optional commands need a permission as well.
 		if log := s.Must("ACL", "LOG"); strings.Contains(log, "\nlua\n") {
-			t.Errorf("refused was %s", log)
+			t.Errorf("the server denied a command of a script: %s", log)
 		}
 	})
 }
@@ -332,10 +332,10 @@ func useEveryOperation(t *testing.T, e *redisengine.Engine) {
 		busy(t, e, c)
 		renewed(t, e, a, nil)
 		if l := inspected(t, e, a.Key); len(l.Holders) != 1 || len(l.Waiters) != 2 {
-			t.Errorf("%s: seen is %+v", k, l)
+			t.Errorf("%s: inspect: %+v, want 1 holder and 2 waiters", k, l)
 		}
 		if got := listed(t, e, key(t)+"*"); len(got) != 1 {
-			t.Errorf("%s: listed are %q", k, got)
+			t.Errorf("%s: the list has %q, want 1 lock", k, got)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		awaitWake(t, wake)
@@ -361,11 +361,11 @@ func useEveryOperation(t *testing.T, e *redisengine.Engine) {
 		t.Error(err)
 	}
 	if m, err := e.Members(context.Background(), []string{"id"}); err != nil || len(m) != 1 {
-		t.Errorf("known are %+v, %v", m, err)
+		t.Errorf("Members = %+v, %v; want 1 client", m, err)
 	}
 }
 
-// permissions are those of docs/redis.md, for the names of these tests.
+// permissions returns the permissions of docs/redis.md, with the key names of these tests.
 func permissions(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/redis.md")
@@ -375,7 +375,7 @@ func permissions(t *testing.T) []string {
 	_, after, _ := strings.Cut(string(page), "ACL SETUSER interlock on >password\n")
 	list, _, found := strings.Cut(after, "```")
 	if !found {
-		t.Fatal("docs/redis.md lists no permissions any more")
+		t.Fatal("docs/redis.md has no list of permissions")
 	}
 	return strings.Fields(strings.ReplaceAll(list, "shop:", "Test"))
 }
@@ -409,11 +409,11 @@ func TestClose(t *testing.T) {
 	stop()
 	_, stop = e.Capabilities().Notifier.Notify(r)
 	stop()
-	eventually(t, "the connections are gone", func() bool {
+	eventually(t, "the connections are closed", func() bool {
 		return !strings.Contains(s.Must("CLIENT", "LIST"), "name=interlock")
 	})
 	if s.Must("EXISTS", r.Key) != "1" {
-		t.Error("closing released a lock")
+		t.Error("Close released a lock")
 	}
 }
 
@@ -425,9 +425,9 @@ func TestDoneContext(t *testing.T) {
 	defer cancel()
 	_, err := e.Acquire(ctx, request(t, ann, "a"))
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrUnknown) {
-		t.Errorf("got %v", err)
+		t.Errorf("err = %v, want DeadlineExceeded and not ErrUnknown", err)
 	}
 	if s.Must("EXISTS", key(t)) != "0" {
-		t.Error("it was sent")
+		t.Error("a call with a done context was sent")
 	}
 }

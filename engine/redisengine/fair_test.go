@@ -47,7 +47,7 @@ func TestFairFormat(t *testing.T) {
 		busy(t, e, queued(fair(t, cat, "c"), 5*time.Second))
 		wantKeys(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 		if got := queueOf(t, s); got != bob+" "+cat {
-			t.Errorf("in the queue are %s", got)
+			t.Errorf("the queue is %s, want %s %s", got, bob, cat)
 		}
 		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), bob), time.Minute)
 		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), cat), 5*time.Second)
@@ -81,17 +81,17 @@ func TestFairFormat(t *testing.T) {
 		busy(t, e, queued(fair(t, cat, "c"), time.Minute))
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := first(); got != "0" {
-			t.Errorf("the first is told %q, want 0", got)
+			t.Errorf("the message to the first waiter is %q, want 0", got)
 		}
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		if got := second(); got != "0" {
-			t.Errorf("the next one is told %q, want 0", got)
+			t.Errorf("the message to the next waiter is %q, want 0", got)
 		}
 		released(t, e, fair(t, cat, "c"), engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		granted(t, e, a)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := all(); got != "0" {
-			t.Errorf("all are told %q, want 0", got)
+			t.Errorf("the message to all is %q, want 0", got)
 		}
 	})
 
@@ -102,7 +102,7 @@ func TestFairFormat(t *testing.T) {
 		s.Must("RPUSH", relatedKey(t, "redisson_lock_queue:"), "stale")
 		refused(t, e, r, engine.ErrKind)
 		if queueOf(t, s) != "stale" || s.Must("EXISTS", r.Key) != "0" {
-			t.Error("something was written")
+			t.Error("a refused call changed the queue or the lock")
 		}
 	})
 }
@@ -116,7 +116,7 @@ func TestFairWithRedisson(t *testing.T) {
 		return s.Must("EVAL", redissonFair, "3", key(t), relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:"),
 			"30000", owner, "300000", strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
-	const second = "8743c9c0-0795-4907-87fd-6c719a6b4586:32" // another thread there
+	const second = "8743c9c0-0795-4907-87fd-6c719a6b4586:32" // another thread of the Java process
 	unlock := func(t *testing.T, owner string) string {
 		t.Helper()
 		return s.Must("EVAL", redissonFairUnlock, "4", key(t), relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:"),
@@ -128,10 +128,10 @@ func TestFairWithRedisson(t *testing.T) {
 		a, c := fair(t, ann, "a"), queued(fair(t, cat, "c"), time.Minute)
 		granted(t, e, a)
 		if got := lock(t, java); got == "(nil)" {
-			t.Fatal("Java got the lock")
+			t.Fatal("Java acquired a lock that Go holds")
 		}
 		if b := busy(t, e, c); b.Ahead != 1 {
-			t.Errorf("ahead are %d, want Java", b.Ahead)
+			t.Errorf("Ahead = %d, want 1, for Java", b.Ahead)
 		}
 		message := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+java)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
@@ -139,7 +139,7 @@ func TestFairWithRedisson(t *testing.T) {
 			t.Errorf("the message to Java is %q, want 0", got)
 		}
 		if b := busy(t, e, c); b.Holder != java {
-			t.Errorf("first is %s, want Java", b.Holder)
+			t.Errorf("the first waiter is %s, want Java", b.Holder)
 		}
 		if got := lock(t, java); got != "(nil)" {
 			t.Errorf("lock by Java: %s, want (nil)", got)
@@ -155,16 +155,16 @@ func TestFairWithRedisson(t *testing.T) {
 		lock(t, second) // behind bob
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		if got := lock(t, java); got != "(nil)" {
-			t.Fatalf("Java came first, and got %s", got)
+			t.Fatalf("lock by the first waiter, in Java: %s, want (nil)", got)
 		}
 		unlock(t, java)
 		if got := lock(t, second); got == "(nil)" {
-			t.Fatal("one in Java who came later was first")
+			t.Fatal("a later waiter in Java acquired the lock first")
 		}
 		granted(t, e, b)
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		if got := lock(t, second); got != "(nil)" {
-			t.Errorf("the last one got %s", got)
+			t.Errorf("lock by the last waiter: %s, want (nil)", got)
 		}
 		wantKeys(t, s, "$")
 	})
@@ -189,11 +189,11 @@ func TestFairWithRedisson(t *testing.T) {
 				want = append(want, name(k))
 			}
 			if got := queueOf(t, s); got != strings.Join(want, " ") {
-				t.Fatalf("after %d were served there stand %s", i, got)
+				t.Fatalf("the queue after %d grants is %s, want %s", i, got, strings.Join(want, " "))
 			}
 			if kind == 'J' {
 				if got := lock(t, name(i)); got != "(nil)" {
-					t.Fatalf("%d, in Java, got %s", i, got)
+					t.Fatalf("lock by waiter %d, in Java: %s, want (nil)", i, got)
 				}
 				unlock(t, name(i))
 			} else {
@@ -215,7 +215,7 @@ func TestFairWithRedisson(t *testing.T) {
 		lock(t, java)
 		unlock(t, java)
 		if got := busy(t, e, c); got.Holder != bob || got.Left > time.Second {
-			t.Errorf("bob, who comes first, is waited for as %+v", got)
+			t.Errorf("refusal = %+v, want bob as the first waiter, for at most 1s", got)
 		}
 	})
 
@@ -244,7 +244,7 @@ func TestFairWithRedisson(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := time.Until(time.UnixMilli(int64(deadline))); left > time.Hour {
-			t.Errorf("the place of %s is kept for another %v", last[0], left)
+			t.Errorf("the position of %s is reserved for another %v, want at most an hour", last[0], left)
 		}
 	})
 
@@ -257,22 +257,22 @@ func TestFairWithRedisson(t *testing.T) {
 		defer stop()
 		awaitWake(t, wake)
 		if got := unlock(t, java); got != "1" {
-			t.Errorf("unlock by Java: %s", got)
+			t.Errorf("unlock by Java: %s, want 1", got)
 		}
 		awaitWake(t, wake)
 		granted(t, e, b)
 		if got := lock(t, java); got == "(nil)" {
-			t.Error("Java got in beside us")
+			t.Error("Java acquired a lock that Go holds")
 		}
 	})
 }
 
-func TestFairQueueInDisorder(t *testing.T) {
+func TestDamagedFairQueue(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
 	queue := func(t *testing.T) string { return relatedKey(t, "redisson_lock_queue:") }
-	places := func(t *testing.T) string { return relatedKey(t, "redisson_lock_timeout:") }
+	expiries := func(t *testing.T) string { return relatedKey(t, "redisson_lock_timeout:") }
 
 	t.Run("a queue without leases works, and gets them back", func(t *testing.T) {
 		t.Parallel()
@@ -281,7 +281,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		busy(t, e, b)
 		s.Must("DEL", relatedKey(t, "interlock_queue_lease:"))
 		if got := busy(t, e, queued(fair(t, cat, "c"), time.Minute)); got.Ahead != 1 {
-			t.Errorf("ahead are %d, want 1", got.Ahead)
+			t.Errorf("Ahead = %d, want 1", got.Ahead)
 		}
 		busy(t, e, b)
 		wantHash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "60000"})
@@ -298,17 +298,17 @@ func TestFairQueueInDisorder(t *testing.T) {
 			busy(t, e, c)
 			s.Must("DEL", relatedKey(t, lost))
 			if got := busy(t, e, c); got.Ahead != 0 {
-				t.Errorf("ahead are %d, want none", got.Ahead)
+				t.Errorf("Ahead = %d, want 0", got.Ahead)
 			}
 			if got := busy(t, e, b); got.Ahead != 1 {
-				t.Errorf("ahead are %d, want 1", got.Ahead)
+				t.Errorf("Ahead = %d, want 1", got.Ahead)
 			}
 			wantKeys(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 			if got := queueOf(t, s); got != cat+" "+bob {
-				t.Errorf("in the queue are %s, want each once", got)
+				t.Errorf("the queue is %s, want each waiter once", got)
 			}
-			if n := s.Must("ZCARD", places(t)); n != "2" {
-				t.Errorf("%s have a place, want 2", n)
+			if n := s.Must("ZCARD", expiries(t)); n != "2" {
+				t.Errorf("%s reservations exist, want 2", n)
 			}
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
@@ -321,7 +321,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		for i := range n {
 			s.Must("RPUSH", queue(t), numberedHolder(i))
 			if at := score(i); at != "" {
-				s.Must("ZADD", places(t), at, numberedHolder(i))
+				s.Must("ZADD", expiries(t), at, numberedHolder(i))
 			}
 		}
 	}
@@ -335,10 +335,10 @@ func TestFairQueueInDisorder(t *testing.T) {
 			plant(t, 100, score)
 			r := queued(fair(t, ann, "a"), time.Minute)
 			if b := busy(t, e, r); b.Left > time.Millisecond || b.Ahead != 84 {
-				t.Errorf("got %+v, want to be told to come back at once, behind those that are left", b)
+				t.Errorf("refusal = %+v, want a retry at once and 84 waiters ahead", b)
 			}
 			if n := number(t, s, "LLEN", queue(t)); n != 85 {
-				t.Errorf("one call made %d of 100 and one, want 85", n)
+				t.Errorf("after one call %d waiters are left of 101, want 85", n)
 			}
 			wantKeys(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 			grantedWithin(t, e, r, 7)
@@ -353,10 +353,10 @@ func TestFairQueueInDisorder(t *testing.T) {
 		plant(t, 1, func(int) string { return ahead })
 		b := busy(t, e, queued(fair(t, ann, "a"), 5*time.Second))
 		if b.Holder != numberedHolder(0) || b.Left < 59*time.Minute || b.Left > time.Hour {
-			t.Errorf("got %+v, want the first and its hour", b)
+			t.Errorf("refusal = %+v, want the first waiter and its hour", b)
 		}
 		expiresIn(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with the margin for Redisson
-		expiresIn(t, s, places(t), time.Hour+5*time.Minute+10*time.Second)
+		expiresIn(t, s, expiries(t), time.Hour+5*time.Minute+10*time.Second)
 	})
 
 	t.Run("a dead waiter is overtaken, and removed by the next grant", func(t *testing.T) {
@@ -365,10 +365,10 @@ func TestFairQueueInDisorder(t *testing.T) {
 		granted(t, e, a)
 		for i := range 10 {
 			busy(t, e, queued(fair(t, numberedHolder(i), "b"), time.Minute))
-			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), numberedHolder(i))
+			s.Must("ZADD", expiries(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), numberedHolder(i))
 		}
 		if b := busy(t, e, c); b.Ahead != 10 {
-			t.Errorf("ahead are %d, want 10: any of them may still come back", b.Ahead)
+			t.Errorf("Ahead = %d, want 10, since any of them may return", b.Ahead)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, c)
@@ -380,7 +380,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		r := queued(fair(t, ann, "a"), time.Minute)
 		for i := range 100 {
 			s.Must("RPUSH", queue(t), numberedHolder(i))
-			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), numberedHolder(i))
+			s.Must("ZADD", expiries(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), numberedHolder(i))
 			s.Must("HSET", relatedKey(t, "interlock_queue_lease:"), numberedHolder(i), "60000")
 		}
 		grantedWithin(t, e, r, 8)
@@ -401,7 +401,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_queue_lease:"} {
 		t.Run("a string at "+prefix+" is refused, and nothing is written", func(t *testing.T) {
 			t.Parallel()
-			e := open(t, s) // its own, so that calls are not batched
+			e := open(t, s) // an engine of this test, so that its calls are not batched
 			a := fair(t, ann, "a")
 			g := granted(t, e, a)
 			s.Must("SET", relatedKey(t, prefix), "v", "PX", "60000")
@@ -409,7 +409,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			refused(t, e, fair(t, ann, "again"), engine.ErrKind)
 			for _, end := range []func(context.Context, engine.Request) (engine.ReleaseResult, error){e.Release, e.Abandon} {
 				if p, err := end(context.Background(), a); !errors.Is(err, engine.ErrKind) {
-					t.Errorf("release: %+v, %v", p, err)
+					t.Errorf("release: %+v, %v; want %v", p, err, engine.ErrKind)
 				}
 			}
 			wantHash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
@@ -431,14 +431,14 @@ func TestAQueueLastsAsLongAsItsReservations(t *testing.T) {
 	held, waits := requestKind(t, engine.Fair, ann, "a"), queued(requestKind(t, engine.Fair, bob, "b"), time.Second)
 	granted(t, e, held)
 	busy(t, e, waits)
-	queue, places := relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:")
+	queue, expiries := relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:")
 	s.Must("RPUSH", queue, cat)
-	s.Must("ZADD", places, fmt.Sprint(time.Now().Add(5*time.Minute).UnixMilli()), cat)
+	s.Must("ZADD", expiries, fmt.Sprint(time.Now().Add(5*time.Minute).UnixMilli()), cat)
 	released(t, e, held, engine.ReleaseResult{Outcome: engine.Released})
 	granted(t, e, waits)
-	for _, k := range []string{queue, places} {
+	for _, k := range []string{queue, expiries} {
 		if ms := number(t, s, "PTTL", k); ms < 290_000 {
-			t.Errorf("%s lasts %d ms, want as long as who stands in it", k, ms)
+			t.Errorf("%s expires in %d ms, want as long as its last reservation", k, ms)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestLostReplies(t *testing.T) {
 		p.CutAfterRequest()
 		refused(t, e, r, engine.ErrUnknown)
 		if g := granted(t, e, retry(r)); g.Count != 1 {
-			t.Errorf("got %+v", g)
+			t.Errorf("grant = %+v, want count 1", g)
 		}
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	})
@@ -58,7 +58,7 @@ func TestLostReplies(t *testing.T) {
 		granted(t, e, r)
 		p.CutAfterRequest()
 		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, engine.ErrUnknown)
 		}
 		eventually(t, "the lock is free", func() bool { return s.Must("EXISTS", r.Key) == "0" })
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
@@ -72,7 +72,7 @@ func TestLostReplies(t *testing.T) {
 		p.CutAfterRequest()
 		for _, err := range e.Renew(context.Background(), []engine.Request{a, b}) {
 			if !errors.Is(err, engine.ErrUnknown) {
-				t.Errorf("got %v", err)
+				t.Errorf("err = %v, want %v", err, engine.ErrUnknown)
 			}
 		}
 	})
@@ -82,7 +82,7 @@ func TestLostReplies(t *testing.T) {
 		e, p := openFaulty(t, s)
 		r := request(t, ann, "a")
 		p.BlackHole(faultnet.Replies, true)
-		cause := errors.New("the user has gone")
+		cause := errors.New("the user has disconnected")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
 		began := time.Now()
@@ -93,11 +93,11 @@ func TestLostReplies(t *testing.T) {
 			}
 		}
 		if d := time.Since(began); d > testTimeout/2 {
-			t.Errorf("it took %v", d)
+			t.Errorf("the canceled call took %v, want at most %v", d, testTimeout/2)
 		}
 	})
 
-	t.Run("a deadline of one call does not cost another its connection", func(t *testing.T) {
+	t.Run("a deadline of one call does not close the connection of another", func(t *testing.T) {
 		t.Parallel()
 		e, p := openFaulty(t, s)
 		p.Delay(faultnet.Replies, 300*time.Millisecond)
@@ -105,11 +105,11 @@ func TestLostReplies(t *testing.T) {
 		ctx, cancel := within(50 * time.Millisecond)
 		defer cancel()
 		if _, err := e.Acquire(ctx, request(t, ann, "a")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, context.DeadlineExceeded)
 		}
 		released(t, e, request(t, bob, "b"), engine.ReleaseResult{Outcome: engine.NotYours})
 		if n := p.Connections(); n != before {
-			t.Errorf("%d more connections were made", n-before)
+			t.Errorf("%d more connections were opened, want none", n-before)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func lateRequests(t *testing.T) {
 	stuck := func(t *testing.T, r engine.Request, limit func(context.Context, time.Duration) (context.Context, context.CancelFunc)) (arrive func()) {
 		t.Helper()
 		e, p := openFaulty(t, s)
-		// Now the engine knows the server's clock. The fence is not the time.
+		// This call tells the engine the server's clock. The fence is not the time.
 		before := engine.Request{Key: r.Key + " before", Holder: ann, Attempt: "a", Lease: time.Second, Fenced: true}
 		s.Must("SET", "redisson_lock_token:{"+before.Key+"}", "9000000000000000")
 		granted(t, e, before)
@@ -140,7 +140,7 @@ func lateRequests(t *testing.T) {
 		ctx, cancel := limit(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := e.Acquire(ctx, r); !errors.Is(err, engine.ErrUnknown) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("err = %v, want %v", err, engine.ErrUnknown)
 		}
 		abandoned(t, open(t, s), r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		return arrive
@@ -156,9 +156,9 @@ func lateRequests(t *testing.T) {
 		arrive := stuck(t, r, canceled)
 		before := calls(t)
 		arrive()
-		eventually(t, "it arrives", func() bool { return calls(t) > before })
+		eventually(t, "the late request arrives", func() bool { return calls(t) > before })
 		if s.Must("EXISTS", r.Key) != "0" {
-			t.Error("it took the lock")
+			t.Error("the late attempt acquired the lock")
 		}
 	})
 
@@ -168,9 +168,9 @@ func lateRequests(t *testing.T) {
 		s.Step(testTimeout)
 		before := calls(t)
 		arrive()
-		eventually(t, "it arrives", func() bool { return calls(t) > before })
+		eventually(t, "the late request arrives", func() bool { return calls(t) > before })
 		if s.Must("EXISTS", r.Key) != "0" {
-			t.Error("it took the lock")
+			t.Error("the late attempt acquired the lock")
 		}
 	})
 
@@ -179,9 +179,9 @@ func lateRequests(t *testing.T) {
 		arrive := stuck(t, r, context.WithTimeout)
 		before := calls(t)
 		arrive()
-		eventually(t, "it arrives", func() bool { return calls(t) > before })
+		eventually(t, "the late request arrives", func() bool { return calls(t) > before })
 		if s.Must("EXISTS", r.Key) != "0" {
-			t.Error("it took the lock")
+			t.Error("the late attempt acquired the lock")
 		}
 	})
 
@@ -189,13 +189,13 @@ func lateRequests(t *testing.T) {
 		r := request(t, ann, "a")
 		arrive := stuck(t, r, canceled)
 		arrive()
-		eventually(t, "it takes the lock", func() bool { return s.Must("EXISTS", r.Key) == "1" })
+		eventually(t, "the late request acquires the lock", func() bool { return s.Must("EXISTS", r.Key) == "1" })
 		abandoned(t, open(t, s), r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
 	t.Run("LateGrant is the timeout", func(t *testing.T) {
 		if got := open(t, s).Capabilities().LateGrant; got != testTimeout {
-			t.Errorf("got %v", got)
+			t.Errorf("LateGrant = %v, want %v", got, testTimeout)
 		}
 	})
 }
@@ -226,7 +226,7 @@ func TestServerClock(t *testing.T) {
 			s.Step(step)
 			g := granted(t, e, r)
 			if g.Fence <= last {
-				t.Errorf("after a step of %v the fence went from %d to %d", step, last, g.Fence)
+				t.Errorf("the fence after a step of %v is %d, want one above %d", step, g.Fence, last)
 			}
 			last = g.Fence + r.FenceReserve
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -247,7 +247,7 @@ func TestSilentServer(t *testing.T) {
 		r := request(t, ann, "a")
 		granted(t, e, r)
 		s.Stop()
-		for i := range 3 { // on the first connection, and on those that take its place
+		for i := range 3 { // on the first connection, and on those that replace it
 			began := time.Now()
 			_, err := e.Release(context.Background(), r)
 			d := time.Since(began)
@@ -279,10 +279,10 @@ func TestSilentServer(t *testing.T) {
 		began := time.Now()
 		errs := e.Renew(context.Background(), rs)
 		if d := time.Since(began); d > bound {
-			t.Errorf("it took %v", d)
+			t.Errorf("the renewals took %v, want at most %v", d, bound)
 		}
 		if !errors.Is(errs[0], engine.ErrUnknown) || !errors.Is(errs[999], engine.ErrUnavailable) {
-			t.Errorf("the first is %v, the last %v", errs[0], errs[999])
+			t.Errorf("the first error is %v, the last %v; want ErrUnknown and ErrUnavailable", errs[0], errs[999])
 		}
 		s.Cont()
 	})
@@ -298,7 +298,7 @@ func TestSilentServer(t *testing.T) {
 		began := time.Now()
 		_ = e.Close()
 		if d := time.Since(began); d > 10*time.Second {
-			t.Errorf("it took %v", d)
+			t.Errorf("Close took %v, want at most 10s", d)
 		}
 		s.Cont()
 	})
@@ -320,13 +320,13 @@ func TestRestartedServer(t *testing.T) {
 		})
 		s.Restart()
 		if again := granted(t, e, retry(r)); again != first {
-			t.Errorf("got %+v after %+v", again, first)
+			t.Errorf("the repeated attempt got %+v, want %+v as before", again, first)
 		}
 		renewed(t, e, r, nil)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
-	t.Run("a server that restarts empty has lost the lock, and a renewal says so", func(t *testing.T) {
+	t.Run("a server that restarts empty has lost the lock, and a renewal fails", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
@@ -337,7 +337,7 @@ func TestRestartedServer(t *testing.T) {
 			return errors.Is(e.Renew(context.Background(), []engine.Request{r})[0], engine.ErrNotHolder)
 		})
 		if s.Must("EXISTS", r.Key) != "0" {
-			t.Error("the renewal brought the lock back")
+			t.Error("the renewal restored the lock")
 		}
 	})
 
@@ -369,7 +369,7 @@ func TestBadNetwork(t *testing.T) {
 		p.Refuse(true)
 		p.Reset()
 		r := request(t, ann, "a")
-		eventually(t, "the connection is found broken", func() bool {
+		eventually(t, "a call fails", func() bool {
 			_, err := e.Release(context.Background(), r)
 			return err != nil
 		})
@@ -398,10 +398,10 @@ func TestBadNetwork(t *testing.T) {
 		_, err := e.Release(context.Background(), r) // waits for the same connection
 		if !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown) ||
 			errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want ErrUnavailable or ErrUnknown, without the other caller's deadline", err)
 		}
 		if err := <-done; err == nil {
-			t.Error("the first was answered")
+			t.Error("the first release succeeded without a connection")
 		}
 	})
 }

@@ -22,9 +22,9 @@ const (
 	java = "8743c9c0-0795-4907-87fd-6c719a6b4586:31" // Redisson's form of a name
 )
 
-// testTimeout is the timeout of engines in these tests, unless a test is about timeouts:
-// a busy machine must not fail a call. Two timeouts are less than the lease of request, so
-// that tombstones last for a lease.
+// testTimeout is the timeout of engines in these tests, unless a test is about timeouts. It
+// is long, so that a busy machine does not fail a call. Two timeouts are less than the
+// lease of request, so that tombstones last for a lease.
 const testTimeout = 10 * time.Second
 
 func open(t testing.TB, s *redistest.Server, opts ...redisengine.Option) *redisengine.Engine {
@@ -59,12 +59,13 @@ func scriptText(t testing.TB, parts ...string) string {
 	return text.String()
 }
 
-// request returns a request for a lock that is named after the test.
+// request returns a request for a lock named after the test.
 func request(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
 	return engine.Request{Key: key(t), Holder: holder, Attempt: attempt, Lease: 30 * time.Second}
 }
 
+// key returns the name of the test without braces.
 func key(t testing.TB) string {
 	t.Helper()
 	return strings.Map(func(r rune) rune {
@@ -136,7 +137,7 @@ func fenced(r engine.Request, reserve uint64) engine.Request {
 
 func lasting(r engine.Request, d time.Duration) engine.Request { r.Lease = d; return r }
 
-// number returns the server's reply to args.
+// number returns the server's integer reply to a command.
 func number(t testing.TB, s *redistest.Server, args ...string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(s.Must(args...), 10, 64)
@@ -146,12 +147,12 @@ func number(t testing.TB, s *redistest.Server, args ...string) int64 {
 	return n
 }
 
-// expiresIn checks that a key expires in about d. A third of it may have passed on a busy
-// machine.
+// expiresIn checks that a key expires in about d. On a busy machine a third of d may have
+// passed.
 func expiresIn(t testing.TB, s *redistest.Server, key string, d time.Duration) {
 	t.Helper()
 	if ms := number(t, s, "PTTL", key); ms > d.Milliseconds() || ms < d.Milliseconds()*2/3 {
-		t.Errorf("%s lasts for another %d ms, want about %d", key, ms, d.Milliseconds())
+		t.Errorf("%s expires in %d ms, want about %d", key, ms, d.Milliseconds())
 	}
 }
 
@@ -173,16 +174,16 @@ func awaitWake(t testing.TB, wake <-chan struct{}) {
 	select {
 	case <-wake:
 	case <-time.After(30 * time.Second):
-		t.Fatal("no wake-up came within 30 s")
+		t.Fatal("no wake-up within 30s")
 	}
 }
 
-// eventually waits up to 30 s for something to happen.
+// eventually waits up to 30 s until happened returns true.
 func eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !happened(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("within 30 s it did not happen that %s", what)
+			t.Fatalf("not within 30s: %s", what)
 		}
 	}
 }

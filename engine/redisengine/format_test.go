@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// The keys, fields, channels and messages that Redisson reads and writes, byte for byte.
+// TestRedissonFormat checks the keys, fields, channels and messages that Redisson reads and
+// writes, byte for byte.
 func TestRedissonFormat(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -23,16 +24,16 @@ func TestRedissonFormat(t *testing.T) {
 		{"{44}:order", "redisson_lock__channel:{44}:order", "redisson_lock_token:{44}:order"},
 		{"订单 45", "redisson_lock__channel:{订单 45}", "redisson_lock_token:{订单 45}"},
 	} {
-		t.Run(name.key+" has Redisson's keys, and a release says 0", func(t *testing.T) {
+		t.Run(name.key+" has Redisson's keys, and a release publishes 0", func(t *testing.T) {
 			t.Parallel()
 			next := s.Subscribe("SUBSCRIBE", name.channel)
 			r := engine.Request{Key: name.key, Holder: ann, Attempt: "a", Lease: 30 * time.Second, Fenced: true}
 			granted(t, e, r)
 			if s.Must("TYPE", name.key) != "hash" || s.Must("HGET", name.key, ann) != "1" {
-				t.Errorf("%s holds %q", name.key, s.Must("HGETALL", name.key))
+				t.Errorf("%s holds %q, want a hash with the holder's count", name.key, s.Must("HGETALL", name.key))
 			}
 			if s.Must("TYPE", name.counter) != "string" {
-				t.Errorf("there is no %s", name.counter)
+				t.Errorf("the counter %s is missing", name.counter)
 			}
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 			if got := next(); got != "0" {
@@ -65,7 +66,7 @@ func TestRedissonFormat(t *testing.T) {
 			t.Errorf("lock by Java: %s, want (nil)", got)
 		}
 		if b := busy(t, e, r); b.Holder != java || b.Left < 15*time.Second {
-			t.Errorf("while Java holds it: %v", b)
+			t.Errorf("refusal = %v, want Java as the holder", b)
 		}
 		renewed(t, e, r, engine.ErrNotHolder)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.NotYours})
@@ -94,11 +95,11 @@ func TestRedissonFormat(t *testing.T) {
 		got := s.Must("EVAL", redissonFenced, "2", r.Key, counter, "30000", java)
 		token, err := parseToken(got)
 		if err != nil || token <= first.Fence+r.FenceReserve {
-			t.Errorf("Java's token is %q, ours was %d with room for %d", got, first.Fence, r.FenceReserve)
+			t.Errorf("Java's token is %q, want one above %d, our fence with its reserve", got, first.Fence+r.FenceReserve)
 		}
 		s.Must("DEL", r.Key)
 		if second := granted(t, shared, r); second.Fence <= token {
-			t.Errorf("our next fence is %d after %d", second.Fence, token)
+			t.Errorf("our next fence is %d, want one above Java's token, %d", second.Fence, token)
 		}
 	})
 }
@@ -135,7 +136,7 @@ func TestPrefix(t *testing.T) {
 	granted(t, e, r)
 	for _, k := range []string{"shop:order", "redisson_lock_token:{shop:order}"} {
 		if s.Must("EXISTS", k) != "1" {
-			t.Errorf("there is no %s in %q", k, s.Must("KEYS", "*"))
+			t.Errorf("the key %s is missing in %q", k, s.Must("KEYS", "*"))
 		}
 	}
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
@@ -150,16 +151,16 @@ func TestKeysThatBreakSlots(t *testing.T) {
 		r := engine.Request{Key: k, Holder: ann, Attempt: "a", Lease: time.Minute}
 		_, err := e.Acquire(context.Background(), r)
 		if err == nil || !strings.Contains(err.Error(), "{42}") {
-			t.Errorf("%q: %v, want an error that shows how", k, err)
+			t.Errorf("acquire %q: %v, want an error with an example", k, err)
 		}
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: k})
 		stop()
 		if wake != nil {
-			t.Errorf("%q can be listened for", k)
+			t.Errorf("Notify subscribes to the invalid key %q", k)
 		}
 	}
 	if n := s.Must("DBSIZE"); n != "0" {
-		t.Errorf("%s keys were made", n)
+		t.Errorf("invalid names created %s keys, want none", n)
 	}
 }
 

@@ -27,10 +27,10 @@ func TestIncarnation(t *testing.T) {
 			return err == nil
 		})
 		if after.ID == before.ID || after.Age > 10*time.Second {
-			t.Errorf("the incarnation is %+v after %+v", after, before)
+			t.Errorf("the incarnation after the restart is %+v, want another than %+v, and a low age", after, before)
 		}
 		if n := e.Connections(); connections == 0 || n <= connections {
-			t.Errorf("%d connections after %d", n, connections)
+			t.Errorf("%d connections after the restart, want more than %d", n, connections)
 		}
 	})
 	t.Run("an incarnation that syncs every write survives a restart", func(t *testing.T) {
@@ -42,14 +42,14 @@ func TestIncarnation(t *testing.T) {
 		s.Restart()
 		eventually(t, "the server answers", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
 		if after := incarnation(t, e); after != before || after.Age < 1000*time.Hour {
-			t.Errorf("the incarnation is %+v after %+v", after, before)
+			t.Errorf("the incarnation after the restart is %+v, want %+v", after, before)
 		}
 	})
 	t.Run("an incarnation that syncs every second does not", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
 		if m := incarnation(t, open(t, s)); m.Age > 10*time.Second || m.ID == "" {
-			t.Errorf("the incarnation is %+v", m)
+			t.Errorf("the incarnation is %+v, want an ID and a low age", m)
 		}
 	})
 }

@@ -80,16 +80,16 @@ func TestList(t *testing.T) {
 		}
 		forceReleased(t, e, "write")
 		if got, want := listed(t, e, "*"), []string{"exclusive", "fair", "permit", "read"}; !slices.Equal(got, want) {
-			t.Errorf("listed are %q, want %q", got, want)
+			t.Errorf("the list has %q, want %q", got, want)
 		}
 		for name := range strings.SplitSeq(s.Must("KEYS", "*{*"), "\n") {
 			if _, err := e.Inspect(context.Background(), name); !errors.Is(err, engine.ErrKind) && !strings.Contains(fmt.Sprint(err), "braces") {
-				t.Errorf("%s, which belongs to a lock, is taken for one: %v", name, err)
+				t.Errorf("inspect %s, which only belongs to a lock: %v, want %v", name, err, engine.ErrKind)
 			}
 		}
 	})
 
-	t.Run("listed keys do not have the prefix, which is taken literally", func(t *testing.T) {
+	t.Run("listed keys do not have the prefix, which is not a pattern", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, other := open(t, s, redisengine.Prefix(`s[h]*\:`)), open(t, s)
@@ -97,13 +97,13 @@ func TestList(t *testing.T) {
 		granted(t, other, engine.Request{Key: `sh\:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
 		granted(t, other, engine.Request{Key: `shxx:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
 		if got := listed(t, e, "*"); !slices.Equal(got, []string{"order"}) {
-			t.Errorf("listed are %q", got)
+			t.Errorf("the list has %q, want only order", got)
 		}
 		if l := inspected(t, e, "order"); l.Key != "order" || len(l.Holders) != 1 {
-			t.Errorf("got %+v", l)
+			t.Errorf("inspect: %+v, want order with 1 holder", l)
 		}
 		if l := forceReleased(t, e, "order"); l.Key != "order" || s.Must("EXISTS", `s[h]*\:order`) != "0" {
-			t.Errorf("got %+v", l)
+			t.Errorf("force release: %+v, want order deleted", l)
 		}
 	})
 
@@ -150,10 +150,10 @@ func TestInspect(t *testing.T) {
 		s.Must("ZADD", relatedKey(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()), ann)
 		l := inspected(t, e, key(t))
 		if len(l.Holders) != 1 || l.Holders[0].Name != java || l.Holders[0].Fence != 0 || l.Holders[0].Count != 1 {
-			t.Errorf("the holders are %+v", l.Holders)
+			t.Errorf("the holders are %+v, want Java without a fence", l.Holders)
 		}
 		if l.Kind != engine.Fair || len(l.Waiters) != 1 || l.Waiters[0].Name != ann || l.Waiters[0].Left < 50*time.Second {
-			t.Errorf("the waiters are %+v", l.Waiters)
+			t.Errorf("the %s lock has waiters %+v, want a fair lock with one", l.Kind, l.Waiters)
 		}
 	})
 
@@ -161,15 +161,15 @@ func TestInspect(t *testing.T) {
 		t.Parallel()
 		s.Must("EVAL", redissonRead, "2", key(t), relatedKey(t, "")+":"+java+":rwlock_timeout", "30000", java, java+":write")
 		if l := inspected(t, e, key(t)); l.Kind != engine.Read || len(l.Holders) != 1 || l.Holders[0].Name != java || l.Holders[0].Left < 20*time.Second {
-			t.Errorf("got %+v", l)
+			t.Errorf("inspect: %+v, want Java as the only reader", l)
 		}
 		if l := forceReleased(t, e, key(t)); len(l.Holders) != 1 {
-			t.Errorf("got %+v", l)
+			t.Errorf("force release: %+v, want 1 holder", l)
 		}
 		wantKeys(t, s)
 		s.Must("EVAL", redissonWrite, "1", key(t), "30000", java+":write")
 		if l := inspected(t, e, key(t)); l.Kind != engine.Write || len(l.Holders) != 1 || l.Holders[0].Name != java {
-			t.Errorf("got %+v", l)
+			t.Errorf("inspect: %+v, want Java as the writer", l)
 		}
 	})
 
@@ -177,7 +177,7 @@ func TestInspect(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
 		if l := inspected(t, e, key(t)); len(l.Holders) != 1 || l.Holders[0].Left != 0 {
-			t.Errorf("got %+v", l)
+			t.Errorf("inspect: %+v, want 1 holder with 0 left", l)
 		}
 	})
 
@@ -192,11 +192,11 @@ for i = 1, 1200 do
 end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()))
 		l := inspected(t, e, key(t))
 		if len(l.Waiters) != 1000 {
-			t.Fatalf("%d are seen, want the first 1000", len(l.Waiters))
+			t.Fatalf("inspect reports %d waiters, want the first 1000", len(l.Waiters))
 		}
 		for i, w := range l.Waiters {
 			if want := fmt.Sprintf("50e00000-0000-4000-8000-%012d:1", i+1); w.Name != want {
-				t.Fatalf("number %d is %s", i, w.Name)
+				t.Fatalf("waiter %d is %s, want %s", i, w.Name, want)
 			}
 		}
 	})
@@ -205,7 +205,7 @@ end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_t
 		t.Parallel()
 		s.Must("EVAL", "for i = 1, 11000 do redis.call('HSET', KEYS[1], 'fence:' .. i, i) end", "1", key(t))
 		if _, err := e.Inspect(context.Background(), key(t)); !errors.Is(err, engine.ErrKind) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, engine.ErrKind)
 		}
 	})
 
@@ -218,7 +218,7 @@ end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_t
 			defer stop()
 			awaitWake(t, wake)
 			if l := inspected(t, e, key(t)); l.Listeners != 1 {
-				t.Errorf("%s: %d listen, want 1", m, l.Listeners)
+				t.Errorf("%s: %d listeners, want 1", m, l.Listeners)
 			}
 		}
 	})
@@ -227,10 +227,10 @@ end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_t
 		t.Parallel()
 		for _, name := range []string{"", "a{b"} {
 			if _, err := e.Inspect(context.Background(), name); err == nil {
-				t.Errorf("%q was looked at", name)
+				t.Errorf("Inspect accepts the invalid name %q", name)
 			}
 			if _, err := e.ForceRelease(context.Background(), name); err == nil {
-				t.Errorf("%q was taken", name)
+				t.Errorf("ForceRelease accepts the invalid name %q", name)
 			}
 		}
 	})
@@ -252,7 +252,7 @@ func TestForceRelease(t *testing.T) {
 		got := strings.Split(s.Must("SMEMBERS", relatedKey(t, "interlock_revoked:")), "\n")
 		slices.Sort(got)
 		if want := []string{ann + "/a", ann + "/b", bob + "/b"}; !slices.Equal(got, want) {
-			t.Errorf("noted are %q, want %q", got, want)
+			t.Errorf("the revoked attempts are %q, want %q", got, want)
 		}
 		r := lasting(permit(t, ann, "p", 1), time.Hour)
 		granted(t, e, r)
@@ -271,7 +271,7 @@ func TestForceRelease(t *testing.T) {
 		busy(t, e, queued(fair(t, bob, "b"), time.Minute))
 		forceReleased(t, e, key(t))
 		if a, f := all(), first(); a != "0" || f != "0" {
-			t.Errorf("told %q and %q", a, f)
+			t.Errorf("the messages are %q to all and %q to the first waiter, want 0", a, f)
 		}
 	})
 
@@ -286,7 +286,7 @@ func TestForceRelease(t *testing.T) {
 			busy(t, e, b)
 			busy(t, e, c)
 			if p, err := e.Release(context.Background(), a); err != nil || p.Outcome != engine.Released {
-				t.Errorf("%s: %+v, %v", k, p, err)
+				t.Errorf("release %s: %+v, %v; want %v", k, p, err, engine.Released)
 			}
 			all, one, two := relatedKey(t, "redisson_rwlock:"), "", ""
 			switch k {
@@ -302,11 +302,11 @@ func TestForceRelease(t *testing.T) {
 				messages = append(messages, s.Subscribe("SUBSCRIBE", one), s.Subscribe("SUBSCRIBE", two))
 			}
 			if l := forceReleased(t, e, a.Key); len(l.Holders) != 0 || len(l.Waiters) != 2 {
-				t.Errorf("%s: taken was %+v", k, l)
+				t.Errorf("%s: force release: %+v, want no holder and 2 waiters", k, l)
 			}
 			for _, next := range messages {
 				if got := next(); got != "0" && got != "1" {
-					t.Errorf("%s: told was %q", k, got)
+					t.Errorf("%s: the message is %q, want 0 or 1", k, got)
 				}
 			}
 			wantKeys(t, s)
@@ -324,7 +324,7 @@ func TestForceRelease(t *testing.T) {
 			granted(t, e, r)
 			forceReleased(t, e, r.Key)
 			if a, b := one(), two(); a != "0" || b != "0" {
-				t.Errorf("%s: told %q and %q", k, a, b)
+				t.Errorf("%s: the messages are %q to the attempt's client and %q to the holder's, want 0", k, a, b)
 			}
 		}
 	})
@@ -362,7 +362,7 @@ func TestForceRelease(t *testing.T) {
 		renewed(t, e, r, engine.ErrNotHolder)
 		granted(t, e, r)
 		if _, err := e.ForceRelease(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
-			t.Errorf("seize: %v", err)
+			t.Errorf("force release: %v, want %v", err, engine.ErrKind)
 		}
 		renewed(t, e, r, nil)
 	})
@@ -385,7 +385,7 @@ func TestMemberFormat(t *testing.T) {
 		ids = append(ids, fmt.Sprint(i))
 	}
 	if got, err := e.Members(context.Background(), ids); err != nil || len(got) != 1 || got[0] != m {
-		t.Errorf("known are %+v, %v", got, err)
+		t.Errorf("Members = %+v, %v; want %+v", got, err, m)
 	}
 	for _, bad := range []engine.Member{{}, {ID: "x"}} {
 		wantError(t, e.Register(context.Background(), bad, 0), nil, "life")
@@ -402,6 +402,6 @@ func TestALockNamedLikeThePrefixIsNotListed(t *testing.T) {
 		granted(t, plain, r)
 	}
 	if got := listed(t, shop, "*"); !slices.Equal(got, []string{"1"}) {
-		t.Errorf("listed is %q, want what has a name after the prefix", got)
+		t.Errorf("the list has %q, want only the lock with a name after the prefix", got)
 	}
 }

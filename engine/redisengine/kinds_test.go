@@ -21,11 +21,11 @@ func TestLateRequestsOfEveryKindAreRefused(t *testing.T) {
 	e := open(t, s)
 	granted(t, e, request(t, ann, "a")) // now the engine knows the server's clock
 	for _, k := range otherKinds {
-		given, other := requestKind(t, k, ann, "a"), requestKind(t, k, bob, "b")
-		given.Key, other.Key = given.Key+k.String(), other.Key+k.String()
-		abandoned(t, e, given, engine.ReleaseResult{Outcome: engine.AlreadyFree})
-		s.Step(testTimeout + time.Second) // as if both requests had been on their way for so long
-		refused(t, e, given, engine.ErrAbandoned)
+		late, other := requestKind(t, k, ann, "a"), requestKind(t, k, bob, "b")
+		late.Key, other.Key = late.Key+k.String(), other.Key+k.String()
+		abandoned(t, e, late, engine.ReleaseResult{Outcome: engine.AlreadyFree})
+		s.Step(testTimeout + time.Second) // as if both requests had been delayed for that long
+		refused(t, e, late, engine.ErrAbandoned)
 		s.Step(testTimeout + time.Second)
 		granted(t, e, other)
 	}
@@ -42,7 +42,7 @@ func TestFencesOfEveryKindRise(t *testing.T) {
 			r := fenced(requestKind(t, k, ann, "a"), 5)
 			g := granted(t, e, r)
 			if g.Fence <= last {
-				t.Errorf("%s: after a step of %v the fence went from %d to %d", k, step, last, g.Fence)
+				t.Errorf("%s: the fence after a step of %v is %d, want one above %d", k, step, g.Fence, last)
 			}
 			last = g.Fence + r.FenceReserve
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -75,11 +75,11 @@ func TestEveryKeyExpires(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	ends := func(when string) {
+	wantExpiries := func(when string) {
 		t.Helper()
 		for name := range strings.SplitSeq(s.Must("KEYS", "*"), "\n") {
 			if name != "" && s.Must("PTTL", name) == "-1" {
-				t.Errorf("%s has no end %s", name, when)
+				t.Errorf("%s has no expiry %s", name, when)
 			}
 		}
 	}
@@ -103,30 +103,30 @@ func TestEveryKeyExpires(t *testing.T) {
 			func() { forceReleased(t, e, a.Key) },
 		} {
 			step()
-			ends("with a lock of kind " + k.String())
+			wantExpiries("with a lock of kind " + k.String())
 		}
 	}
 	latch := requestKind(t, engine.Latch, "", "")
 	countedDown(t, e, latch, 1)
-	ends("once a latch was looked at")
+	wantExpiries("after a latch was read")
 	latch.Holder, latch.Attempt = ann, "a"
 	countedDown(t, e, latch, 0)
 	if err := e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute); err != nil {
 		t.Error(err)
 	}
-	ends("at last")
+	wantExpiries("after all calls")
 }
 
 func TestExpiredWaitersAreRemovedInSteps(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	for _, line := range []struct {
-		request engine.Request
-		add     []string // queues a name
-		count   []string // counts the queue
-		places  string
-		suffix  string
+	for _, queue := range []struct {
+		request  engine.Request
+		add      []string // queues a name
+		count    []string // counts the queue
+		expiries string
+		suffix   string
 	}{
 		{fair(t, ann, "a"), []string{"RPUSH", relatedKey(t, "redisson_lock_queue:")}, []string{"LLEN", relatedKey(t, "redisson_lock_queue:")}, "redisson_lock_timeout:", ""},
 		{reading(t, ann, "a"), []string{"ZADD", relatedKey(t, "interlock_writers:"), "1"}, []string{"ZCARD", relatedKey(t, "interlock_writers:")}, "interlock_queue_expiry:", ":write"},
@@ -134,23 +134,23 @@ func TestExpiredWaitersAreRemovedInSteps(t *testing.T) {
 		{permit(t, ann, "a", 1), []string{"ZADD", relatedKey(t, "interlock_permit_queue:"), "1"}, []string{"ZCARD", relatedKey(t, "interlock_permit_queue:")}, "interlock_queue_expiry:", "/a"},
 	} {
 		for i := range 100 {
-			s.Must(append(line.add, numberedHolder(i)+line.suffix)...)
+			s.Must(append(queue.add, numberedHolder(i)+queue.suffix)...)
 			just := strconv.FormatInt(time.Now().UnixMilli()-1000, 10)
 			if until := []string{"1000", "inf", just, ""}[i%4]; until != "" { // the others have no expiry
-				s.Must("ZADD", relatedKey(t, line.places), until, numberedHolder(i)+line.suffix)
+				s.Must("ZADD", relatedKey(t, queue.expiries), until, numberedHolder(i)+queue.suffix)
 			}
-			if i%4 == 2 { // it may still return
-				s.Must("HSET", relatedKey(t, "interlock_queue_lease:"), numberedHolder(i)+line.suffix, "60000")
+			if i%4 == 2 { // this waiter may still return
+				s.Must("HSET", relatedKey(t, "interlock_queue_lease:"), numberedHolder(i)+queue.suffix, "60000")
 			}
 		}
-		busy(t, e, line.request)
-		if n := number(t, s, line.count...); n != 84 {
-			t.Errorf("%s: one call made %d of 100, want 84", line.request.Kind, n)
+		busy(t, e, queue.request)
+		if n := number(t, s, queue.count...); n != 84 {
+			t.Errorf("%s: after one call %d waiters are left of 100, want 84", queue.request.Kind, n)
 		}
-		grantedWithin(t, e, line.request, 6)
-		released(t, e, line.request, engine.ReleaseResult{Outcome: engine.Released})
+		grantedWithin(t, e, queue.request, 6)
+		released(t, e, queue.request, engine.ReleaseResult{Outcome: engine.Released})
 		if n := s.Must("KEYS", "*{*"); n != "" {
-			t.Errorf("%s: left are %s", line.request.Kind, n)
+			t.Errorf("%s: keys are left: %s", queue.request.Kind, n)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestALateWaiterKeepsItsPosition(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	for k, places := range map[engine.Kind]string{
+	for k, expiries := range map[engine.Kind]string{
 		engine.Fair: "redisson_lock_timeout:", engine.Write: "interlock_queue_expiry:", engine.Permit: "interlock_queue_expiry:",
 	} {
 		a, b, c := requestKind(t, k, ann, "a"), queued(requestKind(t, k, bob, "b"), time.Minute), queued(requestKind(t, k, cat, "c"), time.Minute)
@@ -167,7 +167,7 @@ func TestALateWaiterKeepsItsPosition(t *testing.T) {
 		busy(t, e, b)
 		busy(t, e, c)
 		name := map[engine.Kind]string{engine.Fair: bob, engine.Write: bob + ":write", engine.Permit: bob + "/b"}[k]
-		s.Must("ZADD", relatedKey(t, places), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), name)
+		s.Must("ZADD", relatedKey(t, expiries), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), name)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
@@ -225,11 +225,11 @@ func TestOtherDataIsNotChangedByLocks(t *testing.T) {
 		}
 		for _, look := range []func(context.Context, string) (engine.Lock, error){e.Inspect, e.ForceRelease} {
 			if l, err := look(context.Background(), fill[1]); !errors.Is(err, engine.ErrKind) {
-				t.Errorf("%q: seen is %+v, %v", fill, l, err)
+				t.Errorf("%q: got %+v, %v; want %v", fill, l, err, engine.ErrKind)
 			}
 		}
 		if got := listed(t, e, "*"); len(got) != 0 {
-			t.Errorf("%q: listed is %q", fill, got)
+			t.Errorf("%q: the list has %q, want nothing", fill, got)
 		}
 		if s.Must("DUMP", fill[1]) != before {
 			t.Errorf("%q was changed", fill)
@@ -238,7 +238,7 @@ func TestOtherDataIsNotChangedByLocks(t *testing.T) {
 	cart := key(t) + " cart" // an exclusive lock has one holder
 	s.Must("HSET", cart, ann, "1", bob, "2")
 	if l, err := e.ForceRelease(context.Background(), cart); !errors.Is(err, engine.ErrKind) || s.Must("HLEN", cart) != "2" {
-		t.Errorf("a cart was taken: %+v, %v", l, err)
+		t.Errorf("force release of a cart: %+v, %v; want %v and no change", l, err, engine.ErrKind)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestEveryKindNeedsOneCall(t *testing.T) {
 			granted(t, e, r)
 			busy(t, e, other)
 			if errs := e.Renew(context.Background(), []engine.Request{r, other}); errs[0] != nil || !errors.Is(errs[1], engine.ErrNotHolder) {
-				t.Errorf("%s: %v", k, errs)
+				t.Errorf("%s: renewals: %v, want nil and %v", k, errs, engine.ErrNotHolder)
 			}
 			_, _ = e.Release(context.Background(), other)
 			_, _ = e.Release(context.Background(), r)
@@ -266,6 +266,6 @@ func TestEveryKindNeedsOneCall(t *testing.T) {
 	before := scripts(t, s)
 	run()
 	if n := scripts(t, s) - before; n != int64(5*len(otherKinds)) {
-		t.Errorf("%d scripts for %d calls", n, 5*len(otherKinds))
+		t.Errorf("%d scripts ran, want one for each of %d calls", n, 5*len(otherKinds))
 	}
 }

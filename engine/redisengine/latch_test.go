@@ -14,7 +14,7 @@ import (
 func countedDown(t testing.TB, e *redisengine.Engine, r engine.Request, want int) {
 	t.Helper()
 	if left, err := e.CountDown(context.Background(), r); err != nil || left != want {
-		t.Errorf("%d are missing, %v; want %d", left, err, want)
+		t.Errorf("CountDown = %d, %v; want %d", left, err, want)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestLatchFormat(t *testing.T) {
 		expiresIn(t, s, a.Key, a.Lease)
 		countedDown(t, e, lasting(b, time.Minute), 0)
 		if got := opened(); got != "0" {
-			t.Errorf("the message is %q", got)
+			t.Errorf("the message is %q, want 0", got)
 		}
 		expiresIn(t, s, a.Key, time.Minute)
 		c := requestKind(t, engine.Latch, cat, "c")
@@ -62,7 +62,7 @@ func TestLatchFormat(t *testing.T) {
 		_, err = e.CountDown(context.Background(), r)
 		wantError(t, err, nil, "Limit")
 		if _, err = e.CountDown(context.Background(), engine.Request{Limit: 1, Lease: time.Second}); err == nil {
-			t.Error("a latch without a key was counted down")
+			t.Error("CountDown accepts a latch without a key")
 		}
 	})
 
@@ -75,7 +75,7 @@ func TestLatchFormat(t *testing.T) {
 		_, err := e.CountDown(context.Background(), r)
 		wantError(t, err, nil, "docs/redis.md")
 		if s.Must("EXISTS", r.Key) != "0" {
-			t.Error("half a count was left behind")
+			t.Error("a refused count changed the latch")
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestEveryKindRefusesOtherData(t *testing.T) {
 				before := s.Must("DUMP", r.Key)
 				if k == engine.Latch {
 					if _, err := e.CountDown(context.Background(), r); !errors.Is(err, engine.ErrKind) {
-						t.Errorf("got %v", err)
+						t.Errorf("err = %v, want %v", err, engine.ErrKind)
 					}
 				} else {
 					refused(t, e, r, engine.ErrKind)
@@ -117,21 +117,21 @@ func TestEveryKindRefusesOtherData(t *testing.T) {
 					renewed(t, e, r, engine.ErrNotHolder)
 				}
 				if _, err := e.Inspect(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
-					t.Errorf("inspect: %v", err)
+					t.Errorf("inspect: %v, want %v", err, engine.ErrKind)
 				}
 				if _, err := e.ForceRelease(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
-					t.Errorf("seize: %v", err)
+					t.Errorf("force release: %v, want %v", err, engine.ErrKind)
 				}
 				if s.Must("DUMP", r.Key) != before {
-					t.Error("it was changed")
+					t.Error("the other data was changed")
 				}
 				if k != engine.Latch && k != engine.Permit {
 					if p, err := e.Release(context.Background(), r); err == nil && p.Outcome != engine.NotYours {
-						t.Errorf("release: %v", p.Outcome)
+						t.Errorf("release: %v, want %v", p.Outcome, engine.NotYours)
 					}
 				}
 				if s.Must("DUMP", r.Key) != before {
-					t.Error("it was changed by a release")
+					t.Error("a release changed the other data")
 				}
 			})
 		}

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lease is that of the locks in the laws.
+// lease is the lease of the locks in the laws.
 const lease = 1500 * time.Millisecond
 
 // timeout returns the timeout of the engine for a law. It is long, so that a busy
@@ -69,7 +69,7 @@ func TestLaws(t *testing.T) {
 		t.Run("settlements are published to subscribers only", TestSettlementsArePublishedToSubscribersOnly)
 		t.Run("a late or duplicate claim is not granted", TestClaimScript)
 	})
-	// The network is slow enough for callers to meet on any machine.
+	// The network is so slow that calls overlap on any machine.
 	t.Run("shared", func(t *testing.T) {
 		t.Run("concurrent calls share a batch", TestConcurrentCallsShareABatch)
 		t.Run("locks that a batch cannot handle get their own call", TestLocksThatABatchCannotHandleGetTheirOwnCall)

@@ -52,7 +52,7 @@ func TestALazyEngine(t *testing.T) {
 		s := redistest.Start(t)
 		s.Must("CONFIG", "SET", "requirepass", "x")
 		if _, err := redisengine.Open(context.Background(), s.URL()+"?lazy=true"); err == nil {
-			t.Error("opened without a password")
+			t.Error("Open succeeded without a password")
 		}
 	})
 

@@ -34,7 +34,7 @@ func TestALedgerWithoutMemory(t *testing.T) {
 	_, err := e.Capabilities().Ledger.Claim(context.Background(), cs[7])
 	wantError(t, err, engine.ErrFull, "maxmemory")
 	if r := claimRefused(t, e, engine.Claim{Key: cs[6].Key, Attempt: "b", Lease: time.Minute}, engine.Done); string(r.Result) != "kept" {
-		t.Errorf("the result is %q", r.Result)
+		t.Errorf("the result is %q, want kept", r.Result)
 	}
 	for _, c := range cs[:6] {
 		c.Lease = time.Hour
@@ -46,7 +46,7 @@ func TestALedgerWithoutMemory(t *testing.T) {
 	for i, c := range cs[:4] {
 		settled(t, e, done(c, result[i:]), engine.Released)
 		if r := lookedUp(t, e, c.Key, engine.Done); string(r.Result) != result[i:] {
-			t.Errorf("%d bytes are kept", len(r.Result))
+			t.Errorf("the stored result has %d bytes, want %d", len(r.Result), len(result[i:]))
 		}
 	}
 	for _, c := range cs[4:6] {
@@ -77,6 +77,7 @@ func lateClaims(t *testing.T) {
 	warmLedger(t, open(t, s))
 	lock := func(c engine.Claim) string { return "interlock:guard:lock:{" + c.Key + "}" }
 
+	// stuck holds a claim on the network while its caller gives up and abandons it.
 	stuck := func(t *testing.T, c engine.Claim) (arrive func()) {
 		t.Helper()
 		e, p := openFaulty(t, s)
@@ -86,7 +87,7 @@ func lateClaims(t *testing.T) {
 		ctx, cancel := canceled(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := e.Capabilities().Ledger.Claim(ctx, c); !errors.Is(err, engine.ErrUnknown) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("err = %v, want %v", err, engine.ErrUnknown)
 		}
 		settled(t, open(t, s), abandon(c), engine.AlreadyFree)
 		return arrive
@@ -98,12 +99,12 @@ func lateClaims(t *testing.T) {
 		arrive := stuck(t, c)
 		before := scripts(t, s)
 		arrive()
-		eventually(t, "it arrives", func() bool { return scripts(t, s) > before })
+		eventually(t, "the late request arrives", func() bool { return scripts(t, s) > before })
 		if s.Must("EXISTS", lock(c)) != "0" {
-			t.Error("it was granted")
+			t.Error("the late claim was granted")
 		}
 		if _, err := open(t, s).Capabilities().Ledger.Claim(context.Background(), c); !errors.Is(err, engine.ErrAbandoned) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, engine.ErrAbandoned)
 		}
 	})
 
@@ -113,9 +114,9 @@ func lateClaims(t *testing.T) {
 		s.Step(testTimeout)
 		before := scripts(t, s)
 		arrive()
-		eventually(t, "it arrives", func() bool { return scripts(t, s) > before })
+		eventually(t, "the late request arrives", func() bool { return scripts(t, s) > before })
 		if s.Must("EXISTS", lock(c)) != "0" {
-			t.Error("it was granted")
+			t.Error("the late claim was granted")
 		}
 	})
 
@@ -123,7 +124,7 @@ func lateClaims(t *testing.T) {
 		c := claim(t, "a")
 		arrive := stuck(t, c)
 		arrive()
-		eventually(t, "it is granted", func() bool { return s.Must("EXISTS", lock(c)) == "1" })
+		eventually(t, "the late claim is granted", func() bool { return s.Must("EXISTS", lock(c)) == "1" })
 		settled(t, open(t, s), abandon(c), engine.Released)
 	})
 
@@ -151,16 +152,16 @@ func TestRecordsAndTheClock(t *testing.T) {
 			c.Attempt = fmt.Sprint("a", i+1)
 			r := claimed(t, e, c)
 			if r.Fence != last.Fence+1 {
-				t.Errorf("after a step of %v the fence went from %d to %d", step, last.Fence, r.Fence)
+				t.Errorf("the fence after a step of %v is %d, want %d", step, r.Fence, last.Fence+1)
 			}
 			if again := claimed(t, e, c); again.Fence != r.Fence || !again.Began.Equal(r.Began) {
-				t.Errorf("repeated it is %+v, after %+v", again, r)
+				t.Errorf("the repeated claim got %+v, want %+v as before", again, r)
 			}
 			last = r
 		}
 	})
 
-	t.Run("retention from the start ends so long after the grant, and not later if the clock is set back", func(t *testing.T) {
+	t.Run("retention from the start counts from the grant, and is not longer if the clock is set back", func(t *testing.T) {
 		for _, x := range []struct {
 			step, want time.Duration
 		}{{20 * time.Second, 40 * time.Second}, {-time.Hour, time.Minute}} {
@@ -185,7 +186,7 @@ func TestRecordsAndTheClock(t *testing.T) {
 		y.FromStart = true
 		settled(t, e, y, engine.Released)
 		if n := s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}"); n != "0" {
-			t.Errorf("%s entries are left", n)
+			t.Errorf("%s entries are left, want none", n)
 		}
 	})
 }
@@ -207,7 +208,7 @@ func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 			claimed(t, e, c)
 			settled(t, e, done(c, "r"), engine.Released)
 			if published() != 0 {
-				t.Error("it was published without subscribers")
+				t.Error("the settlement was published without subscribers")
 			}
 			c.Key += "2"
 			claimed(t, e, c)
@@ -219,14 +220,14 @@ func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 				return s.Must("PUBSUB", command, "interlock:guard:settled") == "interlock:guard:settled\n1" &&
 					strings.HasSuffix(s.Must("PUBSUB", command, "interlock:guard:settled:{"+c.Key+"}"), "\n1")
 			}
-			eventually(t, "it listens", listening)
+			eventually(t, "the subscriber listens on both channels", listening)
 			for len(wake) > 0 {
 				<-wake
 			}
 			settled(t, e, done(c, "r"), engine.Released)
 			awaitWake(t, wake)
 			if published() != 1 {
-				t.Error("nothing was published")
+				t.Error("the settlement was not published")
 			}
 		})
 	}
@@ -241,7 +242,7 @@ func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 		claimed(t, e, c)
 		settled(t, e, done(c, "r"), engine.Released)
 		if got := next(); got != "0" {
-			t.Errorf("the message is %q", got)
+			t.Errorf("the message is %q, want 0", got)
 		}
 	})
 

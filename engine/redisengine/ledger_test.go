@@ -16,7 +16,7 @@ func claim(t testing.TB, attempt string) engine.Claim {
 	return engine.Claim{Key: key(t), Attempt: attempt, Fingerprint: "pay", Lease: 30 * time.Second, Retain: 5 * time.Minute}
 }
 
-// done settles a claim with a result.
+// done returns the settlement of a claim with a result.
 func done(c engine.Claim, result string) engine.Settlement {
 	return engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Result: []byte(result), Retain: time.Minute}
 }
@@ -40,7 +40,7 @@ func claimRefused(t testing.TB, e *redisengine.Engine, c engine.Claim, want engi
 	t.Helper()
 	r, err := e.Capabilities().Ledger.Claim(context.Background(), c)
 	if err != nil || r.Granted || r.State != want {
-		t.Fatalf("claim by %s: %+v, %v; want it to be %s", c.Attempt, r, err, want)
+		t.Fatalf("claim by %s: %+v, %v; want a refusal because the record is %s", c.Attempt, r, err, want)
 	}
 	return r
 }
@@ -63,7 +63,7 @@ func lookedUp(t testing.TB, e *redisengine.Engine, key string, want engine.State
 	t.Helper()
 	r, err := e.Capabilities().Ledger.Lookup(context.Background(), key)
 	if err != nil || r.State != want {
-		t.Errorf("%s is %+v, %v; want it to be %s", key, r, err, want)
+		t.Errorf("lookup of %s: %+v, %v; want the state %s", key, r, err, want)
 	}
 	return r
 }

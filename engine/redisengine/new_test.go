@@ -33,7 +33,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("after Close: %v, want %v", err, engine.ErrClosed)
 	}
 	if err := client.Do(context.Background(), client.B().Ping().Build()).Error(); err != nil {
 		t.Errorf("the client was closed, too: %v", err)

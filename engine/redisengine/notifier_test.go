@@ -27,7 +27,7 @@ func noWake(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-wake:
-		t.Error("a wake-up came")
+		t.Error("a wake-up came, want none")
 	case <-time.After(200 * time.Millisecond):
 	}
 }
@@ -95,7 +95,7 @@ func TestLostSubscriber(t *testing.T) {
 		wake := listen(t, e, "k")
 		before := p.Connections()
 		p.BlackHole(faultnet.Replies, true)
-		eventually(t, "it tries another connection", func() bool { return p.Connections() > before+1 })
+		eventually(t, "the subscriber opens another connection", func() bool { return p.Connections() > before+1 })
 		p.BlackHole(faultnet.Replies, false)
 		awaitWake(t, wake)
 		s.Must("PUBLISH", channelOf("k"), "0")
@@ -214,7 +214,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		}
 		// The goroutines of rueidis end a little later.
 		if all := stacks(); strings.Contains(strings.ReplaceAll(all, "redisengine.(*greetedConn)", ""), "redisengine.(*") {
-			t.Fatalf("Close did not wait for all that it ended:\n%s", all)
+			t.Fatalf("goroutines of the engine run after Close:\n%s", all)
 		}
 	}
 	eventually(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
@@ -279,7 +279,7 @@ func TestCloseWaitsForTheSubscriber(t *testing.T) {
 	select {
 	case <-closed:
 		close(l.mayClose)
-		t.Fatal("Close did not wait")
+		t.Fatal("Close did not wait for the listener")
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(l.mayClose)

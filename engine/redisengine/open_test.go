@@ -93,13 +93,13 @@ func TestOpen(t *testing.T) {
 		granted(t, e, r)
 		list := s.Must("CLIENT", "LIST")
 		if !strings.Contains(list, "name=till-7") || !strings.Contains(list, "user=shop") {
-			t.Errorf("the connections are %s", list)
+			t.Errorf("the connections are %s, want client till-7 of user shop", list)
 		}
 		if got := s.Must("EVAL", "redis.call('SELECT', 3) return redis.call('EXISTS', KEYS[1])", "1", r.Key); got != "1" {
 			t.Error("the lock is not in database 3")
 		}
 		if p := e.Capabilities().LateGrant; p != time.Second {
-			t.Errorf("the timeout is %v", p)
+			t.Errorf("LateGrant = %v, want the timeout of 1s", p)
 		}
 	})
 
@@ -149,7 +149,7 @@ func TestOpen(t *testing.T) {
 		wantError(t, err, nil, "redis://:password@host")
 	})
 
-	t.Run("a server that is not there is unavailable", func(t *testing.T) {
+	t.Run("an address without a server is unavailable", func(t *testing.T) {
 		t.Parallel()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -160,7 +160,7 @@ func TestOpen(t *testing.T) {
 		wantError(t, err, engine.ErrUnavailable, "cannot reach")
 	})
 
-	t.Run("a server that sends nothing is given up", func(t *testing.T) {
+	t.Run("a server that sends nothing is unavailable after the timeout", func(t *testing.T) {
 		t.Parallel()
 		p := faultnet.New(t, s.Addr())
 		p.BlackHole(faultnet.Replies, true)
@@ -168,16 +168,16 @@ func TestOpen(t *testing.T) {
 		_, err := redisengine.Open(context.Background(), "redis://"+p.Addr()+"?timeout=300ms&dial_timeout=300ms")
 		wantError(t, err, engine.ErrUnavailable, "cannot reach")
 		if d := time.Since(began); d > 15*time.Second {
-			t.Errorf("it took %v", d)
+			t.Errorf("Open took %v, want at most 15s", d)
 		}
 	})
 
-	t.Run("a cancelled context is the reason", func(t *testing.T) {
+	t.Run("a canceled context fails Open with context.Canceled", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if _, err := redisengine.Open(ctx, s.URL()); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, context.Canceled)
 		}
 	})
 
@@ -271,7 +271,7 @@ func TestOldServer(t *testing.T) {
 	for _, version := range []string{"6.2.0", "7.2.4", "10.0.0", "unstable"} {
 		e, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version))
 		if err != nil {
-			t.Errorf("%s: %v", version, err)
+			t.Errorf("Open with version %s: %v", version, err)
 			continue
 		}
 		_ = e.Close()

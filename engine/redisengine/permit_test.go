@@ -30,7 +30,7 @@ func TestPermitFormat(t *testing.T) {
 		a, b := permit(t, ann, "a", 2), lasting(permit(t, ann, "b", 2), time.Minute)
 		g, h := granted(t, e, a), granted(t, e, b)
 		if got := strings.ReplaceAll(s.Must("ZRANGE", a.Key, "0", "-1"), "\n", " "); got != ann+"/a "+ann+"/b" {
-			t.Errorf("it holds %s", got)
+			t.Errorf("the semaphore holds %s, want both permits", got)
 		}
 		expiresAfter(t, s, strings.TrimSuffix(s.Must("ZSCORE", a.Key, ann+"/a"), "\n")[:13], a.Lease)
 		wantHash(t, s, relatedKey(t, "interlock_permits:"), map[string]string{ann + "/a": fmt.Sprint(g.Fence), ann + "/b": fmt.Sprint(h.Fence)})
@@ -73,16 +73,16 @@ func TestPermitFormat(t *testing.T) {
 		all := s.Subscribe("SUBSCRIBE", relatedKey(t, "interlock_semaphore:"))
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := first(); got != "0" {
-			t.Errorf("the first is told %q", got)
+			t.Errorf("the message to the first waiter is %q, want 0", got)
 		}
 		granted(t, e, b)
 		if got := second(); got != "0" {
-			t.Errorf("the second is told %q", got)
+			t.Errorf("the message to the second waiter is %q, want 0", got)
 		}
 		released(t, e, permit(t, bob, "c", 1), engine.ReleaseResult{Outcome: engine.NotYours})
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := all(); got != "0" {
-			t.Errorf("all are told %q", got)
+			t.Errorf("the message to all is %q, want 0", got)
 		}
 		wantKeys(t, s)
 	})
@@ -93,7 +93,7 @@ func TestPermitFormat(t *testing.T) {
 		g := granted(t, e, a)
 		granted(t, e, permit(t, ann, "b", 2))
 		if l := inspected(t, e, a.Key); len(l.Holders) != 2 || l.Holders[0].Name != "named" || l.Holders[0].Fence != g.Fence {
-			t.Errorf("seen is %+v", l)
+			t.Errorf("inspect: %+v, want 2 holders, the first named, with its fence", l)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 	})
@@ -105,13 +105,13 @@ func TestPermitFormat(t *testing.T) {
 		s.Must("DEL", relatedKey(t, "interlock_permits:"))
 		g := granted(t, e, retry(a))
 		if again := granted(t, e, retry(a)); again != g || g.Fence == 0 {
-			t.Errorf("got %+v and %+v", g, again)
+			t.Errorf("repeated attempts got %+v and %+v, want the same fence", g, again)
 		}
 		wantKeys(t, s, "$", "interlock_permits:{$}")
 	})
 }
 
-func TestPermitsInDisorder(t *testing.T) {
+func TestDamagedSemaphore(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
@@ -126,10 +126,10 @@ func TestPermitsInDisorder(t *testing.T) {
 		granted(t, e, permit(t, ann, "a", 1))
 		busy(t, e, permit(t, bob, "b", 1))
 		if n := number(t, s, "ZCARD", key(t)); n != 100+1-2*16 {
-			t.Errorf("%d are left after two calls, want 16 fewer for each", n)
+			t.Errorf("%d permits are left after two calls, want %d", n, 100+1-2*16)
 		}
 		if n := number(t, s, "HLEN", relatedKey(t, "interlock_permits:")); n != 100+1-2*16 {
-			t.Errorf("%d fences are left", n)
+			t.Errorf("%d fences are left, want %d", n, 100+1-2*16)
 		}
 	})
 
@@ -143,7 +143,7 @@ func TestPermitsInDisorder(t *testing.T) {
 			s.Must("DEL", relatedKey(t, lost))
 			busy(t, e, c)
 			if got := busy(t, e, b); got.Ahead != 1 {
-				t.Errorf("ahead are %d, want 1", got.Ahead)
+				t.Errorf("Ahead = %d, want 1", got.Ahead)
 			}
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
@@ -169,12 +169,12 @@ func TestPermitsInDisorder(t *testing.T) {
 			s.Must("DEL", relatedKey(t, prefix))
 			s.Must("SET", relatedKey(t, prefix), "v", "PX", "60000")
 			if _, err := e.Acquire(context.Background(), queued(permit(t, bob, "b", 1), time.Minute)); !errors.Is(err, engine.ErrKind) {
-				t.Errorf("acquire: %v", err)
+				t.Errorf("acquire: %v, want %v", err, engine.ErrKind)
 			}
 			if _, err := e.Release(context.Background(), a); err != nil && !errors.Is(err, engine.ErrKind) {
-				t.Errorf("release: %v", err)
+				t.Errorf("release: %v, want nil or %v", err, engine.ErrKind)
 			} else if held := s.Must("EXISTS", a.Key) == "1"; held != (err != nil) {
-				t.Errorf("release: %v, and it is held: %v", err, held)
+				t.Errorf("release: %v, and the permit is held: %v; want it held after an error only", err, held)
 			}
 		})
 	}

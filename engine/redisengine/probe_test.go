@@ -45,16 +45,16 @@ func TestProbe(t *testing.T) {
 		h := probe(t, s.URL()+"?acks=any&timeout=3s")
 		n := at(t, h, s.Addr())
 		if h.Topology != engine.Standalone || h.Acks != "any" || h.Timeout != 3*time.Second || len(h.Nodes) != 1 {
-			t.Errorf("got %+v", h)
+			t.Errorf("health = %+v, want one standalone server with the URL's acks and timeout", h)
 		}
 		if n.Err != nil || n.Role != engine.Primary || n.Version != redistest.Version(t) || len(n.ID) != 40 {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want a primary with its version and ID", n)
 		}
 		if n.AppendOnly != "always" || !n.Snapshots || n.Eviction != "noeviction" || n.MaxMemory != 64<<20 || n.UsedMemory == 0 || n.Exposed {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want its persistence, memory and eviction", n)
 		}
 		if len(n.Denied) > 0 || n.Latency <= 0 || n.Offset.Abs() > time.Second {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want nothing denied, a latency and a small offset", n)
 		}
 	})
 	t.Run("a server without persistence is reported", func(t *testing.T) {
@@ -63,10 +63,10 @@ func TestProbe(t *testing.T) {
 		s.Step(-time.Minute)
 		n := at(t, probe(t, s.URL()), s.Addr())
 		if n.AppendOnly != "no" || n.Snapshots || n.Eviction != "allkeys-lru" {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want no persistence and allkeys-lru", n)
 		}
 		if off := n.Offset + time.Minute; off.Abs() > time.Second {
-			t.Errorf("the clock is said to be off by %v, want -1m", n.Offset)
+			t.Errorf("Offset = %v, want -1m", n.Offset)
 		}
 	})
 	t.Run("a user without access to the channels interlock_client:* is reported", func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestProbe(t *testing.T) {
 		s.Must("ACL", "SETUSER", "little", "on", ">secret", "~*", "+@all", "resetchannels", "&redisson_*")
 		n := at(t, probe(t, "redis://little:secret@"+s.Addr()), s.Addr())
 		if got := strings.Join(n.Denied, ","); got != "&interlock_client:*" {
-			t.Errorf("denied are %s", got)
+			t.Errorf("Denied = %s, want &interlock_client:*", got)
 		}
 	})
 	t.Run("a user with few permissions is reported", func(t *testing.T) {
@@ -87,13 +87,13 @@ func TestProbe(t *testing.T) {
 		n := at(t, h, s.Addr())
 		slices.Sort(n.Denied)
 		if got := strings.Join(n.Denied, ","); got != "CONFIG GET,EVALSHA,HSET,PUBLISH" {
-			t.Errorf("denied are %s", got)
+			t.Errorf("Denied = %s, want CONFIG GET,EVALSHA,HSET,PUBLISH", got)
 		}
 		if n.AppendOnly != "yes" || n.Err != nil || n.Eviction != "noeviction" {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want what INFO reports", n)
 		}
 		if keys := s.Must("KEYS", "*"); keys != "" {
-			t.Errorf("the probe has left %q", keys)
+			t.Errorf("the probe left the keys %q", keys)
 		}
 	})
 	t.Run("a missing server and a silent one have an error each", func(t *testing.T) {
@@ -104,11 +104,11 @@ func TestProbe(t *testing.T) {
 		began := time.Now()
 		for _, addr := range []string{"127.0.0.1:1", s.Addr()} {
 			if n := at(t, probe(t, "redis://"+addr), addr); n.Err == nil {
-				t.Errorf("%s: no error in %+v", addr, n)
+				t.Errorf("node %s has no error: %+v", addr, n)
 			}
 		}
 		if took := time.Since(began); took > 20*time.Second { // ten times probeTimeout
-			t.Errorf("it took %v", took)
+			t.Errorf("the probes took %v, want at most 20s", took)
 		}
 	})
 	t.Run("a wrong password is named", func(t *testing.T) {
@@ -118,11 +118,11 @@ func TestProbe(t *testing.T) {
 		for _, url := range []string{s.URL(), "redis://:wrong@" + s.Addr()} {
 			n := at(t, probe(t, url), s.Addr())
 			if n.Err == nil || !strings.Contains(n.Err.Error(), "password") && !strings.Contains(n.Err.Error(), "WRONGPASS") {
-				t.Errorf("got %v", n.Err)
+				t.Errorf("the node's error is %v, want one about the password", n.Err)
 			}
 		}
 	})
-	t.Run("a context that is done ends it", func(t *testing.T) {
+	t.Run("a canceled context fails a probe", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -139,18 +139,18 @@ func TestProbeBehindSentinels(t *testing.T) {
 	url := "redis+sentinel://" + s.Watchers[0].Addr() + "/" + s.Main()
 	h := probe(t, url)
 	if h.Topology != engine.Sentinel || h.Quorum != 2 || len(h.Nodes) != 6 {
-		t.Errorf("got %+v", h)
+		t.Errorf("health = %+v, want a quorum of 2 and 6 nodes", h)
 	}
 	primary, replica := s.Primary(), s.Replicas()[0]
 	if n := at(t, h, primary.Addr()); n.Role != engine.Primary || n.Replicas != 2 || n.MinReplicas != 1 {
-		t.Errorf("got %+v", n)
+		t.Errorf("node = %+v, want a primary with 2 replicas", n)
 	}
 	if n := at(t, h, replica.Addr()); n.Role != engine.Replica || n.Primary != primary.Addr() || !n.Linked {
-		t.Errorf("got %+v", n)
+		t.Errorf("node = %+v, want a linked replica of the primary", n)
 	}
 	for _, w := range s.Watchers {
 		if n := at(t, h, w.Addr()); n.Role != engine.Watcher || n.Primary != primary.Addr() || n.Err != nil {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want a sentinel of the primary", n)
 		}
 	}
 	replica.Kill()
@@ -158,7 +158,7 @@ func TestProbeBehindSentinels(t *testing.T) {
 	h = probe(t, url)
 	for _, gone := range []string{replica.Addr(), s.Watchers[2].Addr()} {
 		if n := at(t, h, gone); n.Err == nil || n.Role == "" {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want its role and an error", n)
 		}
 	}
 }
@@ -170,18 +170,18 @@ func TestProbeOfACluster(t *testing.T) {
 	url := "redis+cluster://" + c.Servers[0].Addr()
 	h := probe(t, url)
 	if h.Topology != engine.Cluster || h.Slots != 16384 || len(h.Nodes) != 6 {
-		t.Errorf("got %+v", h)
+		t.Errorf("health = %+v, want 16384 slots and 6 nodes", h)
 	}
 	sum := 0
 	for i, s := range c.Servers {
 		n := at(t, h, s.Addr())
 		sum += n.Slots
 		if i < 3 && (n.Role != engine.Primary || n.Replicas != 1) || i >= 3 && (n.Role != engine.Replica || !n.Linked) || n.Err != nil {
-			t.Errorf("got %+v", n)
+			t.Errorf("node %d = %+v, want a primary or a linked replica", i, n)
 		}
 	}
 	if sum != 16384 {
-		t.Errorf("the primaries have %d slots", sum)
+		t.Errorf("the primaries have %d slots, want 16384", sum)
 	}
 	t.Run("an engine on a caller's client can be probed", func(t *testing.T) {
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.Addrs(), DisableCache: true})
@@ -194,11 +194,11 @@ func TestProbeOfACluster(t *testing.T) {
 		h, err := e.Probe(t.Context())
 		// On Valkey, rueidis knows replicas as well.
 		if err != nil || h.Slots != 16384 || len(h.Nodes) < 3 || len(h.Nodes) == 3 && len(h.Notices) != 1 {
-			t.Errorf("got %+v, %v", h, err)
+			t.Errorf("health = %+v, %v; want 16384 slots and at least the primaries", h, err)
 		}
 		for _, n := range h.Nodes {
 			if n.Err != nil || n.Version == "" {
-				t.Errorf("got %+v", n)
+				t.Errorf("node = %+v, want its version and no error", n)
 			}
 		}
 	})

@@ -14,7 +14,8 @@ func TestReadersLeases(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	// readers makes n readers. The dead ones have no lease.
+	// readers acquires the read lock for n holders. Those for which dead returns true lose
+	// their lease.
 	readers := func(t *testing.T, n int, dead func(i int) bool) {
 		t.Helper()
 		for i := range n {
@@ -43,7 +44,7 @@ func TestReadersLeases(t *testing.T) {
 		readers(t, 10, func(i int) bool { return i%3 == 0 })
 		released(t, e, reading(t, numberedHolder(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
 		if n := number(t, s, "HLEN", key(t)); n != 1+2*5 {
-			t.Errorf("%d fields are left, want the mode and two for each of 5", n)
+			t.Errorf("%d fields are left, want 11: the mode, and two for each of 5 readers", n)
 		}
 		for i := range 10 {
 			if i > 1 && i%3 != 0 {
@@ -60,7 +61,7 @@ func TestReadersLeases(t *testing.T) {
 		released(t, e, reading(t, numberedHolder(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
 		expiresIn(t, s, key(t), 50*time.Second)
 		if b := busy(t, e, writing(t, ann, "a")); b.Holder == "" || b.Left < 20*time.Second {
-			t.Errorf("got %+v", b)
+			t.Errorf("refusal = %+v, want a holder and its lease", b)
 		}
 	})
 
@@ -79,7 +80,7 @@ func TestReadersLeases(t *testing.T) {
 		}
 		renewed(t, e, reading(t, numberedHolder(30), "30"), nil)
 		if b := busy(t, e, writing(t, ann, "a")); b.Holder != numberedHolder(30) {
-			t.Errorf("held by %s, want the one who lives", b.Holder)
+			t.Errorf("the holder is %s, want the reader that has not expired", b.Holder)
 		}
 	})
 
@@ -101,7 +102,7 @@ end`, "1", key(t))
 		granted(t, e, reading(t, ann, "again"))
 	})
 
-	t.Run("a reader whose own lease has expired enters anew", func(t *testing.T) {
+	t.Run("a reader whose own lease has expired gets a new hold", func(t *testing.T) {
 		t.Parallel()
 		a, b := reading(t, ann, "a"), reading(t, bob, "b")
 		first := granted(t, e, a)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-func TestReadWriteQueueInDisorder(t *testing.T) {
+func TestDamagedReadWriteQueue(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
@@ -28,7 +28,7 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 			s.Must("DEL", relatedKey(t, lost))
 			busy(t, e, c)
 			if got := busy(t, e, b); got.Ahead != 1 {
-				t.Errorf("ahead are %d, want 1", got.Ahead)
+				t.Errorf("Ahead = %d, want 1", got.Ahead)
 			}
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
@@ -37,19 +37,19 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 		})
 	}
 
-	for name, place := range map[string]string{"whose time has come": "1000", "without an expiry": ""} {
+	for name, expiry := range map[string]string{"whose reservations have expired": "1000", "without an expiry": ""} {
 		t.Run("a hundred writers "+name+" delay no caller for long", func(t *testing.T) {
 			t.Parallel()
 			for i := range 100 {
 				s.Must("ZADD", relatedKey(t, "interlock_writers:"), strconv.Itoa(i), numberedHolder(i)+":write")
-				if place != "" {
-					s.Must("ZADD", relatedKey(t, "interlock_queue_expiry:"), place, numberedHolder(i)+":write")
+				if expiry != "" {
+					s.Must("ZADD", relatedKey(t, "interlock_queue_expiry:"), expiry, numberedHolder(i)+":write")
 				}
 			}
 			r := queued(reading(t, ann, "a"), time.Minute)
 			busy(t, e, r)
 			if n := number(t, s, "ZCARD", relatedKey(t, "interlock_writers:")); n != 84 {
-				t.Errorf("one call made %d of 100, want 84", n)
+				t.Errorf("after one call %d waiters are left of 100, want 84", n)
 			}
 			grantedWithin(t, e, r, 7)
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -67,7 +67,7 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 			s.Must("SET", relatedKey(t, prefix), "v", "PX", "60000")
 			for _, r := range []engine.Request{reading(t, bob, "b"), writing(t, bob, "b")} {
 				if _, err := e.Acquire(context.Background(), queued(r, time.Minute)); !errors.Is(err, engine.ErrKind) {
-					t.Errorf("%s: %v", r.Kind, err)
+					t.Errorf("acquire %s: %v, want %v", r.Kind, err, engine.ErrKind)
 				}
 			}
 			if s.Must("HGETALL", a.Key) != before {
@@ -78,7 +78,7 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 		})
 	}
 
-	t.Run("a later waiter stays later when the clock is set back", func(t *testing.T) {
+	t.Run("a waiter does not overtake earlier ones when the clock is set back", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, redistest.SteppedClock)
 		e := open(t, s)
@@ -88,7 +88,7 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 		busy(t, e, b)
 		s.Step(-time.Hour)
 		if got := busy(t, e, c); got.Ahead != 1 {
-			t.Errorf("ahead are %d, want 1", got.Ahead)
+			t.Errorf("Ahead = %d, want 1", got.Ahead)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		busy(t, e, c)
@@ -96,8 +96,8 @@ func TestReadWriteQueueInDisorder(t *testing.T) {
 	})
 }
 
-// TestOnlyTheNextWriterIsNotified checks the channels: if every release woke all waiters,
-// each would retry.
+// TestOnlyTheNextWriterIsNotified checks the channels of releases. If every release woke all
+// waiters, each would retry.
 func TestOnlyTheNextWriterIsNotified(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -109,35 +109,36 @@ func TestOnlyTheNextWriterIsNotified(t *testing.T) {
 		busy(t, e, r)
 	}
 	all := relatedKey(t, "redisson_rwlock:")
-	heard, heardFirst, heardSecond := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write"), s.Subscribe("SUBSCRIBE", all+":"+cat+":write")
+	toAll, toFirst, toSecond := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write"), s.Subscribe("SUBSCRIBE", all+":"+cat+":write")
 	if _, err := e.Release(context.Background(), held); err != nil {
 		t.Fatal(err)
 	}
-	if got := heardFirst(); got != "0" {
-		t.Errorf("the first writer is told %q, want 0", got)
+	if got := toFirst(); got != "0" {
+		t.Errorf("the message to the first writer is %q, want 0", got)
 	}
 	granted(t, e, first)
 	if _, err := e.Release(context.Background(), first); err != nil {
 		t.Fatal(err)
 	}
-	if got := heardSecond(); got != "1" {
-		t.Errorf("the second writer is told %q, want 1", got)
+	if got := toSecond(); got != "1" {
+		t.Errorf("the message to the second writer is %q, want 1", got)
 	}
 	granted(t, e, second)
 	if _, err := e.Release(context.Background(), second); err != nil {
 		t.Fatal(err)
 	}
 	s.Must("PUBLISH", all, "last")
-	if got := heard(); got != "1" { // a reader comes next
-		t.Errorf("all are told %q, want 1", got)
+	if got := toAll(); got != "1" { // the next waiter is a reader
+		t.Errorf("the message to all is %q, want 1", got)
 	}
-	if got := heard(); got != "last" {
-		t.Errorf("all are told %q, want nothing before", got)
+	if got := toAll(); got != "last" {
+		t.Errorf("the message to all is %q, want last", got)
 	}
 }
 
-// TestRedissonIsNotifiedAsWell checks the channel of Redisson's clients. They are notified
-// of every release, and of a writer's twice, since they may lose a 1.
+// TestRedissonIsNotifiedAsWell checks the channel of Redisson's clients. Every release is
+// published there. A writer's release is published twice, as 1 and as 0, since they may lose
+// a 1.
 func TestRedissonIsNotifiedAsWell(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -146,17 +147,17 @@ func TestRedissonIsNotifiedAsWell(t *testing.T) {
 	granted(t, e, held)
 	busy(t, e, next)
 	all := relatedKey(t, "redisson_rwlock:")
-	heard, heardNext := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write")
+	toAll, toNext := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write")
 	released(t, e, held, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	granted(t, e, next)
 	released(t, e, next, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	s.Must("PUBLISH", all, "last")
-	if got := heardNext(); got != "0" {
-		t.Errorf("the writer who comes next is told %q, want 0", got)
+	if got := toNext(); got != "0" {
+		t.Errorf("the message to the next writer is %q, want 0", got)
 	}
 	for _, want := range []string{"0", "1", "0", "last"} {
-		if got := heard(); got != want {
-			t.Fatalf("all are told %q, want %q", got, want)
+		if got := toAll(); got != want {
+			t.Fatalf("the message to all is %q, want %q", got, want)
 		}
 	}
 }

@@ -116,10 +116,10 @@ func TestReadWriteFormat(t *testing.T) {
 		renewed(t, e, w, engine.ErrNotHolder)
 		released(t, e, w, engine.ReleaseResult{Outcome: engine.NotYours})
 		if l := inspected(t, e, w.Key); l.Kind != engine.Read || len(l.Holders) != 1 || l.Holders[0].Kind != engine.Read {
-			t.Errorf("seen is %+v, want one who reads", l)
+			t.Errorf("inspect: %+v, want one reader", l)
 		}
 		if b := busy(t, e, writing(t, bob, "b")); b.Holder != ann {
-			t.Errorf("held by %q", b.Holder)
+			t.Errorf("the holder is %q, want ann", b.Holder)
 		}
 		wantHash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
 	})
@@ -130,11 +130,11 @@ func TestReadWriteFormat(t *testing.T) {
 		s.Must("EVAL", redissonRead, "2", key(t), relatedKey(t, "")+":"+java+":rwlock_timeout", "20000", java, java+":write")
 		for _, r := range []engine.Request{reading(t, ann, "a"), writing(t, ann, "a")} {
 			if b := busy(t, e, r); b.Holder != java {
-				t.Errorf("held by %q", b.Holder)
+				t.Errorf("the holder is %q, want Java", b.Holder)
 			}
 		}
 		if l := inspected(t, e, key(t)); l.Kind != engine.Write || len(l.Holders) != 2 || l.Holders[0].Kind != engine.Write {
-			t.Errorf("seen is %+v", l)
+			t.Errorf("inspect: %+v, want a writer and a reader", l)
 		}
 	})
 
@@ -152,7 +152,7 @@ func TestReadWriteFormat(t *testing.T) {
 			expiresIn(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
 		if r, w := number(t, s, "ZSCORE", relatedKey(t, "interlock_readers:"), bob), number(t, s, "ZSCORE", relatedKey(t, "interlock_writers:"), cat+":write"); r >= w {
-			t.Errorf("the first came at %d, the second at %d", r, w)
+			t.Errorf("the first waiter arrived at %d, the second at %d; want a rising order", r, w)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, reading(t, bob, "b"))
@@ -161,7 +161,7 @@ func TestReadWriteFormat(t *testing.T) {
 		wantKeys(t, s)
 	})
 
-	t.Run("a read unlock publishes 0, a write unlock 1, also if the writer goes on reading", func(t *testing.T) {
+	t.Run("a read unlock publishes 0, a write unlock 1, even if the writer continues to read", func(t *testing.T) {
 		t.Parallel()
 		next := s.Subscribe("SUBSCRIBE", relatedKey(t, "redisson_rwlock:"))
 		r, w := reading(t, ann, "r"), writing(t, ann, "w")
@@ -214,7 +214,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		granted(t, e, a)
 		for range 2 {
 			if got := read(t, java); got != "(nil)" {
-				t.Fatalf("read by Java: %s", got)
+				t.Fatalf("read by Java: %s, want (nil)", got)
 			}
 		}
 		for range 2 {
@@ -224,7 +224,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		}
 		expiresIn(t, s, a.Key, a.Lease)
 		if got := write(t, java); got == "(nil)" {
-			t.Error("Java writes beside us")
+			t.Error("Java acquired the write lock beside a Go reader")
 		}
 		renewed(t, e, a, nil)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
@@ -238,14 +238,14 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		read(t, java)
 		granted(t, e, a)
 		if b := busy(t, e, writing(t, bob, "b")); b.Holder != java && b.Holder != ann {
-			t.Errorf("held by %q", b.Holder)
+			t.Errorf("the holder is %q, want Java or ann", b.Holder)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		wantHash(t, s, a.Key, map[string]string{"mode": "read", java: "2"})
 		expiresIn(t, s, a.Key, 20*time.Second)
 		readUnlock(t, java)
 		if b := busy(t, e, writing(t, bob, "b")); b.Holder != java {
-			t.Errorf("held by %q, want Java", b.Holder)
+			t.Errorf("the holder is %q, want Java", b.Holder)
 		}
 		readUnlock(t, java)
 		granted(t, e, writing(t, bob, "b"))
@@ -257,14 +257,14 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		read(t, java)
 		s.Must("DEL", timeoutOf(t, ann))
 		if got := readUnlock(t, java); got != "1" {
-			t.Errorf("read unlock by Java: %s, want 1: it is free", got)
+			t.Errorf("read unlock by Java: %s, want 1, for a free lock", got)
 		}
 		if got := write(t, java); got != "(nil)" {
-			t.Errorf("write by Java: %s", got)
+			t.Errorf("write by Java: %s, want (nil)", got)
 		}
 		for _, r := range []engine.Request{reading(t, ann, "a"), writing(t, ann, "a")} {
 			if b := busy(t, e, r); b.Holder != java {
-				t.Errorf("held by %q, want Java", b.Holder)
+				t.Errorf("the holder is %q, want Java", b.Holder)
 			}
 		}
 	})
@@ -278,12 +278,12 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		defer stop()
 		awaitWake(t, wake)
 		if got := writeUnlock(t, java); got != "1" {
-			t.Errorf("write unlock by Java: %s", got)
+			t.Errorf("write unlock by Java: %s, want 1", got)
 		}
 		awaitWake(t, wake)
 		granted(t, e, b)
 		if got := writeUnlock(t, java); got != "(nil)" {
-			t.Errorf("write unlock by Java, who does not write: %s", got)
+			t.Errorf("write unlock by Java, which does not hold the lock: %s, want (nil)", got)
 		}
 	})
 }

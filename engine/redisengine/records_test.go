@@ -35,14 +35,14 @@ func TestRecordFormat(t *testing.T) {
 		expiresIn(t, s, result, c.Retain)
 		settled(t, e, done(c, "the\x00\r\nbody"), engine.Released)
 		if s.Must("EXISTS", lock) != "0" {
-			t.Error("the lock entry is still there")
+			t.Error("the lock entry exists after the settlement")
 		}
 		if got := s.Must("GET", result); got != "d1r "+want+"the\x00\r\nbody" {
-			t.Errorf("the result entry is %q", got)
+			t.Errorf("the result entry is %q, want the outcome d with the result", got)
 		}
 		expiresIn(t, s, result, time.Minute)
 		if r := lookedUp(t, e, c.Key, engine.Done); string(r.Result) != "the\x00\r\nbody" || r.Fingerprint != "pay" {
-			t.Errorf("got %+v", r)
+			t.Errorf("lookup: %+v, want the result and fingerprint", r)
 		}
 	})
 
@@ -52,11 +52,11 @@ func TestRecordFormat(t *testing.T) {
 		c.Retain = 0
 		claimed(t, e, c)
 		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "1" {
-			t.Error("there is one")
+			t.Error("a claim that retains nothing has a result entry, or no lock entry")
 		}
 	})
 
-	t.Run("a claim over an unknown outcome says so, and is unknown again if it is abandoned", func(t *testing.T) {
+	t.Run("a claim over an unknown outcome is marked, and is unknown again if it is abandoned", func(t *testing.T) {
 		t.Parallel()
 		c, taken := claim(t, "a1"), claim(t, "a2")
 		result := "interlock:guard:result:{" + c.Key + "}"
@@ -64,7 +64,7 @@ func TestRecordFormat(t *testing.T) {
 		claimed(t, e, c)
 		settled(t, e, engine.Settlement{Key: c.Key, Attempt: "a1", Outcome: engine.Unknown, Result: []byte("x"), Retain: time.Minute}, engine.Released)
 		if got := s.Must("GET", result); !strings.HasPrefix(got, "u1r ") || !strings.HasSuffix(got, " 2:a13:pay") {
-			t.Errorf("the result entry is %q", got)
+			t.Errorf("the result entry is %q, want the outcome u of attempt a1", got)
 		}
 		r := claimed(t, e, taken)
 		want := fmt.Sprintf("%d %d 2:a23:pay", r.Fence, r.Began.UnixMicro())
@@ -78,7 +78,7 @@ func TestRecordFormat(t *testing.T) {
 		expiresIn(t, s, result, taken.Retain)
 	})
 
-	t.Run("a claim that takes over and retains nothing leaves no mark of the one before", func(t *testing.T) {
+	t.Run("a claim that takes over and retains nothing deletes the earlier result entry", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")
 		claimed(t, e, c)
@@ -86,7 +86,7 @@ func TestRecordFormat(t *testing.T) {
 		c.Attempt, c.TakeOver, c.Retain = "a2", true, 0
 		claimed(t, e, c)
 		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "1" {
-			t.Error("there is one")
+			t.Error("the result entry of the unknown outcome exists, or the lock entry does not")
 		}
 		settled(t, e, abandon(c), engine.Released)
 		lookedUp(t, e, c.Key, engine.Absent)
@@ -132,7 +132,7 @@ func TestRecordFormat(t *testing.T) {
 		settled(t, e, abandon(c), engine.Released)
 		expiresIn(t, s, "interlock:guard:abandoned:{"+c.Key+"}:a1", c.Lease)
 		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "0" {
-			t.Error("there is more than that")
+			t.Error("an abandoned claim left an entry")
 		}
 	})
 
@@ -171,7 +171,7 @@ func TestRecordNames(t *testing.T) {
 		c.Key = "order"
 		claimed(t, e, c)
 		if s.Must("EXISTS", "once:lock:{shop:order}", "once:result:{shop:order}") != "2" {
-			t.Error("the entries are not there")
+			t.Error("the entries do not have the prefixes")
 		}
 	})
 
@@ -185,12 +185,12 @@ func TestRecordNames(t *testing.T) {
 			c.Key, c.Fingerprint = key, key
 			claimed(t, e, c)
 			if s.Must("EXISTS", "alike:lock:"+name) != "1" {
-				t.Errorf("%s is not %s", key, name)
+				t.Errorf("the lock entry of key %s is not %s", key, name)
 			}
 		}
 		records, _, err := e.Capabilities().Ledger.List(context.Background(), "*4*", "")
 		if err != nil || len(records) != 6 {
-			t.Errorf("%d are listed, %v", len(records), err)
+			t.Errorf("the list has %d records, %v; want 6", len(records), err)
 		}
 		for _, r := range records {
 			if r.Key != r.Fingerprint {
@@ -204,18 +204,18 @@ func TestRecordNames(t *testing.T) {
 		s := redistest.Start(t)
 		e := open(t, s)
 		for _, key := range []string{"44", "{44}", "order:{44}", "{44}:order", "{4}{4}", "a}b{c}"} {
-			c, given := claim(t, "a1"), claim(t, "a2")
-			c.Key, given.Key = key, key
+			c, abandonedClaim := claim(t, "a1"), claim(t, "a2")
+			c.Key, abandonedClaim.Key = key, key
 			claimed(t, e, c)
-			settled(t, e, abandon(given), engine.NotYours)
+			settled(t, e, abandon(abandonedClaim), engine.NotYours)
 			names := strings.Split(s.Must("KEYS", "*"), "\n")
 			for _, name := range names {
 				if tag(name) != tag(names[0]) || tag(name) == "" {
-					t.Errorf("%s: %s and %s lie apart", key, name, names[0])
+					t.Errorf("%s: the keys %s and %s have different hash tags", key, name, names[0])
 				}
 			}
 			if len(names) != 3 {
-				t.Errorf("%s has the keys %q", key, names)
+				t.Errorf("%s has the keys %q, want 3", key, names)
 			}
 			s.Must("FLUSHALL")
 		}
@@ -243,19 +243,19 @@ func TestRecordNames(t *testing.T) {
 			for _, r := range records {
 				states[r.Key] = r.State
 				if r.Result != nil || r.Left <= 0 || r.Fence == 0 {
-					t.Errorf("listed is %+v", r)
+					t.Errorf("the list has %+v, want a lease, a fence and no result", r)
 				}
 			}
 		}
 		if want := map[string]engine.State{"claim:1": engine.Running, "claim:2": engine.Done}; fmt.Sprint(states) != fmt.Sprint(want) {
-			t.Errorf("listed are %v, want %v", states, want)
+			t.Errorf("the list has %v, want %v", states, want)
 		}
 	})
 
 	t.Run("a prefix with a brace is refused", func(t *testing.T) {
 		t.Parallel()
 		if _, err := redisengine.Open(context.Background(), s.URL()+"?records=a{b"); err == nil || !strings.Contains(err.Error(), "brace") {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want one about the brace", err)
 		}
 		defer func() {
 			if recover() == nil {
@@ -300,26 +300,26 @@ func TestOtherDataIsNotChangedByRecords(t *testing.T) {
 					}
 					s.Must(command(foreign.set)...)
 					before := s.Must(command(foreign.get)...)
-					unharmed := func(what string, err error) {
+					wantUnchanged := func(what string, err error) {
 						t.Helper()
 						if !errors.Is(err, engine.ErrKind) {
 							t.Errorf("%s: %v, want ErrKind", what, err)
 						}
 						if after := s.Must(command(foreign.get)...); after != before || s.Must("PTTL", name) != "-1" {
-							t.Errorf("%s made %q of %q", what, after, before)
+							t.Errorf("%s changed the data from %q to %q", what, before, after)
 						}
 					}
 					l, ctx := e.Capabilities().Ledger, context.Background()
 					_, err := l.Claim(ctx, c)
-					unharmed("claim", err)
+					wantUnchanged("claim", err)
 					_, err = l.Lookup(ctx, c.Key)
-					unharmed("lookup", err)
+					wantUnchanged("lookup", err)
 					_, err = l.Settle(ctx, done(c, "r"))
-					unharmed("settle", err)
+					wantUnchanged("settle", err)
 					_, err = l.Settle(ctx, abandon(c))
-					unharmed("abandon", err)
+					wantUnchanged("abandon", err)
 					if n := s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}"); n != "1" {
-						t.Errorf("there are %s entries", n)
+						t.Errorf("%s entries exist, want 1", n)
 					}
 				})
 			}

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// The steps of Redisson's lock scripts, rewritten. Arguments, their order and the replies
-// are those of versions 3.24 to 4.7. The latch that makes a repeated unlock harmless is
-// left out, because it is private to one request of one client.
+// These scripts do the same as Redisson's lock scripts, in other words. The arguments, their
+// order and the replies are those of versions 3.24 to 4.7. They omit the latch that makes a
+// repeated unlock harmless, because it is private to one request of one client.
 const (
-	// KEYS lock; ARGV lease, owner; nil if taken, else the time left.
+	// KEYS lock; ARGV lease, owner; nil if acquired, else the time left.
 	redissonLock = `
 local lock, lease, owner = KEYS[1], ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock) == 1 and redis.call('HEXISTS', lock, owner) == 0 then
@@ -19,8 +19,8 @@ redis.call('HINCRBY', lock, owner, 1)
 redis.call('PEXPIRE', lock, lease)
 return false`
 
-	// KEYS lock, channel; ARGV message, lease, owner, publish command; nil if it
-	// is not the owner's, 0 if it still holds, 1 if the lock is free by that.
+	// KEYS lock, channel; ARGV message, lease, owner, publish command; nil if the
+	// owner does not hold the lock, 0 if it still holds it, 1 if the lock is free now.
 	redissonUnlock = `
 local lock, lease, owner = KEYS[1], ARGV[2], ARGV[3]
 if redis.call('HEXISTS', lock, owner) == 0 then
@@ -34,7 +34,7 @@ redis.call('DEL', lock)
 redis.call(ARGV[4], KEYS[2], ARGV[1])
 return 1`
 
-	// KEYS lock, counter; ARGV lease, owner; {-1, token} if taken, else {the time
+	// KEYS lock, counter; ARGV lease, owner; {-1, token} if acquired, else {the time
 	// left, -1}.
 	redissonFenced = `
 local lock, lease, owner = KEYS[1], ARGV[1], ARGV[2]
@@ -60,7 +60,7 @@ func parseToken(reply string) (token uint64, err error) {
 // Redisson's fair lock. The clock is the client's, and a grant moves the deadlines of the
 // waiters behind.
 const (
-	// KEYS lock, queue, timeouts; ARGV lease, owner, wait, now; nil if taken, else
+	// KEYS lock, queue, timeouts; ARGV lease, owner, wait, now; nil if acquired, else
 	// the time left.
 	redissonFair = `
 local lock, queue, timeouts = KEYS[1], KEYS[2], KEYS[3]
@@ -104,7 +104,7 @@ end
 return left`
 
 	// KEYS lock, queue, timeouts, channel; ARGV message, lease, owner, now, publish
-	// command; nil if it is not the owner's, 0 if it still holds, 1 if free.
+	// command; replies as redissonUnlock.
 	redissonFairUnlock = `
 local lock, queue, channel, owner = KEYS[1], KEYS[2], KEYS[4], ARGV[3]
 if redis.call('HEXISTS', lock, owner) == 0 then
@@ -124,7 +124,7 @@ return 1`
 
 // Redisson's read/write lock.
 const (
-	// KEYS lock, timeouts; ARGV lease, owner, writer; nil if taken, else the time
+	// KEYS lock, timeouts; ARGV lease, owner, writer; nil if acquired, else the time
 	// left.
 	redissonRead = `
 local lock, owner, lease = KEYS[1], ARGV[2], ARGV[1]
@@ -143,9 +143,9 @@ if mode == 'read' or redis.call('HEXISTS', lock, ARGV[3]) == 1 then
 end
 return redis.call('PTTL', lock)`
 
-	// KEYS lock, channel, timeouts, what all timeouts begin with; ARGV message,
-	// owner, publish command; nil if it is not the owner's, 0 if others still hold
-	// it, 1 if it is free. Every value that is a number is taken for a count.
+	// KEYS lock, channel, timeouts, prefix of all timeouts; ARGV message, owner,
+	// publish command; nil if the owner does not hold the lock, 0 if it is still held,
+	// 1 if it is free. Every value that is a number is taken for a count.
 	redissonReadUnlock = `
 local lock, owner = KEYS[1], ARGV[2]
 local mode = redis.call('HGET', lock, 'mode')
@@ -179,7 +179,7 @@ redis.call('DEL', lock)
 redis.call(ARGV[3], KEYS[2], ARGV[1])
 return 1`
 
-	// KEYS lock; ARGV lease, writer; nil if taken, else the time left.
+	// KEYS lock; ARGV lease, writer; nil if acquired, else the time left.
 	redissonWrite = `
 local lock, lease, writer = KEYS[1], ARGV[1], ARGV[2]
 local mode = redis.call('HGET', lock, 'mode')
@@ -195,7 +195,8 @@ if mode == 'write' and redis.call('HEXISTS', lock, writer) == 1 then
 end
 return redis.call('PTTL', lock)`
 
-	// KEYS lock, channel; ARGV message, writer, publish command; as above.
+	// KEYS lock, channel; ARGV message, writer, publish command; replies as
+	// redissonReadUnlock.
 	redissonWriteUnlock = `
 local lock, writer = KEYS[1], ARGV[2]
 if redis.call('HGET', lock, 'mode') ~= 'write' or redis.call('HEXISTS', lock, writer) == 0 then

@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// The laws cannot see what each branch of the scripts leaves on the server.
+// These tests check what each branch of the scripts stores on the server, which the laws
+// cannot see.
 
 func TestAcquireScript(t *testing.T) {
 	t.Parallel()
@@ -35,7 +36,7 @@ func TestAcquireScript(t *testing.T) {
 		t.Parallel()
 		g := granted(t, e, request(t, ann, "a"))
 		if d := time.Since(time.UnixMicro(int64(g.Fence))); d < -time.Second || d > time.Minute {
-			t.Errorf("the fence %d is %v ago", g.Fence, d)
+			t.Errorf("the fence %d is from %v ago, want about now", g.Fence, d)
 		}
 	})
 
@@ -46,7 +47,7 @@ func TestAcquireScript(t *testing.T) {
 			t.Errorf("got %q, want 2 and the time", got)
 		}
 		if s.Must("EXISTS", key(t)) != "0" {
-			t.Error("it took the lock")
+			t.Error("the late call acquired the lock")
 		}
 	})
 
@@ -56,11 +57,11 @@ func TestAcquireScript(t *testing.T) {
 		g := granted(t, e, a)
 		b := busy(t, e, fenced(request(t, bob, "b"), 8))
 		if b.Holder != ann || b.Left > a.Lease || b.Left < a.Lease/2 {
-			t.Errorf("got %v", b)
+			t.Errorf("refusal = %v, want ann and her lease", b)
 		}
 		wantHash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
 		if s.Must("EXISTS", "redisson_lock_token:{"+a.Key+"}") != "0" {
-			t.Error("a refusal moved the counter")
+			t.Error("a refusal created a fence counter")
 		}
 	})
 
@@ -69,7 +70,7 @@ func TestAcquireScript(t *testing.T) {
 		a := request(t, ann, "a")
 		first := granted(t, e, lasting(a, 5*time.Second))
 		if again := granted(t, e, a); again != first {
-			t.Errorf("got %+v after %+v", again, first)
+			t.Errorf("the repeated attempt got %+v, want %+v as before", again, first)
 		}
 		expiresIn(t, s, a.Key, a.Lease)
 		granted(t, e, lasting(a, time.Second))
@@ -83,13 +84,13 @@ func TestAcquireScript(t *testing.T) {
 		token := s.Must("GET", "redisson_lock_token:{"+a.Key+"}")
 		second := granted(t, e, lasting(b, time.Minute))
 		if second.Count != 2 || second.Fence != first.Fence {
-			t.Errorf("got %+v after %+v", second, first)
+			t.Errorf("the second attempt got %+v, want count 2 and the fence of %+v", second, first)
 		}
 		fence := fmt.Sprint(first.Fence)
 		wantHash(t, s, a.Key, map[string]string{ann: "2", "fence:a": fence, "fence:b": fence})
 		expiresIn(t, s, a.Key, time.Minute)
 		if now := s.Must("GET", "redisson_lock_token:{"+a.Key+"}"); now != token {
-			t.Errorf("entering again moved the counter from %s to %s", token, now)
+			t.Errorf("entering again changed the counter from %s to %s", token, now)
 		}
 	})
 
@@ -99,7 +100,7 @@ func TestAcquireScript(t *testing.T) {
 		s.Must("HSET", a.Key, ann, "1")
 		s.Must("PEXPIRE", a.Key, "30000")
 		if g := granted(t, e, a); g.Count != 2 || g.Fence == 0 {
-			t.Errorf("got %+v", g)
+			t.Errorf("grant = %+v, want count 2 and a fence", g)
 		}
 	})
 
@@ -113,7 +114,7 @@ func TestAcquireScript(t *testing.T) {
 				first = g
 			}
 			if g.Count != i+1 || g.Fence != first.Fence {
-				t.Fatalf("entry %d: got %+v after %+v", i, g, first)
+				t.Fatalf("entry %d got %+v, want the next count and the fence of %+v", i, g, first)
 			}
 		}
 		busy(t, e, request(t, bob, "b"))
@@ -140,9 +141,9 @@ func TestFenceCounter(t *testing.T) {
 
 	t.Run("a counter that is behind moves to the time", func(t *testing.T) {
 		t.Parallel()
-		s.Must("SET", counter(t), "41") // as Redisson leaves it
+		s.Must("SET", counter(t), "41") // a value that Redisson has made with INCR
 		if g := granted(t, e, fenced(request(t, ann, "a"), 0)); g.Fence < 1e15 {
-			t.Errorf("the fence is %d", g.Fence)
+			t.Errorf("the fence is %d, want the time in µs", g.Fence)
 		}
 	})
 
@@ -151,7 +152,7 @@ func TestFenceCounter(t *testing.T) {
 		const ahead = 9_000_000_000_000_000
 		s.Must("SET", counter(t), strconv.Itoa(ahead))
 		if g := granted(t, e, fenced(request(t, ann, "a"), 3)); g != (engine.Grant{Fence: ahead + 1, Count: 1}) {
-			t.Errorf("got %+v", g)
+			t.Errorf("grant = %+v, want fence %d", g, int64(ahead+1))
 		}
 		if got := number(t, s, "GET", counter(t)); got != ahead+4 {
 			t.Errorf("the counter is %d, want %d", got, int64(ahead+4))
@@ -180,10 +181,10 @@ func TestFenceCounter(t *testing.T) {
 		g := granted(t, shared, r)
 		renewed(t, shared, r, nil)
 		if ms := number(t, s, "PTTL", counter(t)); ms != -1 {
-			t.Errorf("it ends in %d ms", ms)
+			t.Errorf("the counter expires in %d ms, want no expiry", ms)
 		}
 		if next := number(t, s, "INCR", counter(t)); next != int64(g.Fence)+1 {
-			t.Errorf("Redisson's next token is %d after %d", next, g.Fence)
+			t.Errorf("Redisson's next token is %d, want %d", next, g.Fence+1)
 		}
 	})
 
@@ -194,7 +195,7 @@ func TestFenceCounter(t *testing.T) {
 		s.Must("PERSIST", counter(t))
 		renewed(t, e, r, nil)
 		if ms := number(t, s, "PTTL", counter(t)); ms != -1 {
-			t.Errorf("it ends in %d ms", ms)
+			t.Errorf("the counter expires in %d ms, want no expiry", ms)
 		}
 	})
 }
@@ -222,7 +223,7 @@ func TestOtherKinds(t *testing.T) {
 			refused(t, e, r, engine.ErrKind)
 			refused(t, e, fenced(retry(r), 1), engine.ErrKind)
 			if s.Must("DUMP", r.Key) != before {
-				t.Error("it was changed")
+				t.Error("a refused call changed the data")
 			}
 		})
 	}
@@ -242,7 +243,7 @@ func TestOtherKinds(t *testing.T) {
 		s.Must("SET", bad.Key, "v")
 		errs := e.Renew(context.Background(), []engine.Request{bad, good})
 		if !errors.Is(errs[0], engine.ErrNotHolder) || errs[1] != nil {
-			t.Errorf("got %v", errs)
+			t.Errorf("renewals: %v, want %v and nil", errs, engine.ErrNotHolder)
 		}
 	})
 
@@ -251,7 +252,7 @@ func TestOtherKinds(t *testing.T) {
 		r := request(t, ann, "a")
 		s.Must("SET", r.Key, "v")
 		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrKind) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, engine.ErrKind)
 		}
 	})
 
@@ -260,7 +261,7 @@ func TestOtherKinds(t *testing.T) {
 		r := request(t, ann, "a")
 		s.Must("HSET", r.Key, java, "2")
 		if b := busy(t, e, r); b.Holder != java || b.Left != 0 {
-			t.Errorf("got %v", b)
+			t.Errorf("refusal = %v, want Java with an unknown lease", b)
 		}
 	})
 }
@@ -274,7 +275,7 @@ func TestReleaseScript(t *testing.T) {
 		t.Parallel()
 		released(t, e, request(t, ann, "a"), engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		if s.Must("EXISTS", key(t)) != "0" {
-			t.Error("it left something behind")
+			t.Error("a release created a key")
 		}
 	})
 
@@ -296,7 +297,7 @@ func TestReleaseScript(t *testing.T) {
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.NotYours})
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		if s.Must("EXISTS", a.Key) != "0" {
-			t.Error("the last release left something behind")
+			t.Error("the lock exists after its last release")
 		}
 	})
 }
@@ -314,7 +315,7 @@ func TestAbandonScript(t *testing.T) {
 		stone := "interlock_abandoned:{" + r.Key + "}:" + ann + ":a"
 		expiresIn(t, s, stone, r.Lease)
 		if s.Must("EXISTS", r.Key) != "0" {
-			t.Error("the lock is still there")
+			t.Error("the lock exists after it was abandoned")
 		}
 		refused(t, e, retry(r), engine.ErrAbandoned)
 	})
@@ -366,7 +367,7 @@ func TestRenewScript(t *testing.T) {
 		s.Must("PERSIST", r.Key)
 		renewed(t, e, r, nil)
 		if ms := number(t, s, "PTTL", r.Key); ms != -1 {
-			t.Errorf("it ends in %d ms", ms)
+			t.Errorf("the lock expires in %d ms, want no expiry", ms)
 		}
 	})
 
@@ -383,7 +384,7 @@ func TestRenewScript(t *testing.T) {
 		}
 		for i, err := range e.Renew(context.Background(), rs) {
 			if held := i%7 != 0; held && err != nil || !held && !errors.Is(err, engine.ErrNotHolder) {
-				t.Errorf("answer %d: %v", i, err)
+				t.Errorf("renewal %d: %v; want %v for every seventh lock only", i, err, engine.ErrNotHolder)
 			}
 			if i%7 != 0 {
 				expiresIn(t, s, rs[i].Key, rs[i].Lease)

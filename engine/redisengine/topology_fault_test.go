@@ -21,7 +21,7 @@ func keyAt(t testing.TB, c *redistest.Cluster, primary *redistest.Server) string
 			return k
 		}
 	}
-	t.Fatal("no key lies there")
+	t.Fatal("no key of this test is on that primary")
 	return ""
 }
 
@@ -57,20 +57,20 @@ func wantSubscriber(t *testing.T, s *redistest.Server, key string, wake <-chan s
 func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
-	dead, well := c.Servers[0], c.Servers[1]
-	gone, here := keyAt(t, c, dead), keyAt(t, c, well)
+	dead, healthy := c.Servers[0], c.Servers[1]
+	deadKey, liveKey := keyAt(t, c, dead), keyAt(t, c, healthy)
 	replica := c.ReplicaOf(dead)
 	e := openURL(t, c.URL())
-	heard, back := listen(t, e, here), listen(t, e, gone)
+	live, restored := listen(t, e, liveKey), listen(t, e, deadKey)
 	replica.Kill()
 	dead.Kill()
-	awaitWake(t, heard) // resubscribing wakes all waiters once
+	awaitWake(t, live) // resubscribing wakes all waiters once
 
 	// Each new subscription wakes its waiters. After that, no wake-up may come.
-	for end, calm := time.Now().Add(30*time.Second), time.Now(); time.Since(calm) < 3*time.Second; {
+	for end, lastWake := time.Now().Add(30*time.Second), time.Now(); time.Since(lastWake) < 3*time.Second; {
 		select {
-		case <-heard:
-			calm = time.Now()
+		case <-live:
+			lastWake = time.Now()
 		case <-time.After(100 * time.Millisecond):
 		}
 		if time.Now().After(end) {
@@ -78,35 +78,35 @@ func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 		}
 	}
 	for range 3 {
-		well.Must("SPUBLISH", channelOf(here), "0")
-		awaitWake(t, heard)
+		healthy.Must("SPUBLISH", channelOf(liveKey), "0")
+		awaitWake(t, live)
 	}
 
-	for len(back) > 0 {
-		<-back
+	for len(restored) > 0 {
+		<-restored
 	}
 	dead.Restart()
-	awaitWake(t, back) // subscribed again
+	awaitWake(t, restored) // subscribed again
 }
 
-// The slots are read from all nodes at once, and the first answer counts. So a node that
-// hangs delays no grant elsewhere.
+// The slots are read from all nodes at once, and the first answer is used. So a node that
+// hangs delays no grant by another node.
 func TestNodesThatHangDelayNoGrantElsewhere(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
-	sick, well := c.Servers[0], c.Servers[1]
-	tag, replica := keyAt(t, c, well), c.ReplicaOf(sick)
+	hanging, healthy := c.Servers[0], c.Servers[1]
+	tag, replica := keyAt(t, c, healthy), c.ReplicaOf(hanging)
 	e := openURL(t, c.URL()+"?refresh=1ms", redisengine.Acknowledge(redisengine.AnyAck))
 	replica.Stop()
-	sick.Stop()
+	hanging.Stop()
 	defer replica.Cont()
-	defer sick.Cont()
+	defer hanging.Cont()
 	for i := range 50 {
 		r, began := request(t, ann, "a"), time.Now()
 		r.Key = fmt.Sprintf("{%s}:%d", tag, i)
 		granted(t, e, r)
 		if took := time.Since(began); took > testTimeout/2 { // a node that hangs costs a timeout
-			t.Fatalf("a grant took %v", took)
+			t.Fatalf("a grant took %v, want at most %v", took, testTimeout/2)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestCancelingTheCallerEndsTheWaitForReplicas(t *testing.T) {
 			t.Errorf("acquire: %v, want %v", err, engine.ErrUnknown)
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("the canceled call took %v, want at most 5s", took)
 		}
 	}
 }

@@ -47,5 +47,5 @@ type steppable struct {
 
 func (s steppable) Step(d time.Duration) { s.step(d) }
 
-// prefix separates the laws, because some of them list all locks.
+// prefix returns a prefix for the keys of one law, because some laws list all locks.
 func prefix(t testing.TB) string { return key(t) + ":" + time.Now().Format("150405.000000000") + ":" }

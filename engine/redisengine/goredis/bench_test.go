@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// size is the size of a result, in bytes.
+// size is the length of a result, in bytes.
 const size = 100
 
 // BenchmarkOnce compares a claim and its settlement, with a new key each time, with a

@@ -46,7 +46,7 @@ func renew(e engine.Engine, r engine.Request) error {
 func released(t testing.TB, e engine.Engine, r engine.Request) {
 	t.Helper()
 	if p, err := e.Release(context.Background(), r); err != nil || p.Outcome != engine.Released {
-		t.Errorf("release: %+v, %v", p, err)
+		t.Errorf("release: %+v, %v; want %v", p, err, engine.Released)
 	}
 }
 
@@ -55,7 +55,7 @@ func awaitWake(t testing.TB, wake <-chan struct{}) {
 	select {
 	case <-wake:
 	case <-time.After(30 * time.Second):
-		t.Fatal("no wake-up came within 30 s")
+		t.Fatal("no wake-up within 30s")
 	}
 }
 
@@ -81,14 +81,14 @@ func TestPool(t *testing.T) {
 		free := occupy(t, client)
 		_, err := e.Acquire(context.Background(), request(t, "b"))
 		if !errors.Is(err, engine.ErrOverloaded) || errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want ErrOverloaded and not ErrUnknown", err)
 		}
 		renewed(t, e, r)
 		free()
 		released(t, e, r)
 	})
 
-	t.Run("the connection for renewals goes with the engine, the client's own stay", func(t *testing.T) {
+	t.Run("the connection for renewals is closed with the engine, and the client's own stay open", func(t *testing.T) {
 		t.Parallel()
 		client := redis.NewClient(&redis.Options{Addr: s.Addr(), ClientName: "shop"})
 		defer client.Close()
@@ -110,11 +110,11 @@ func TestPool(t *testing.T) {
 		}
 		for end := time.Now().Add(5 * time.Second); strings.Count(s.Must("CLIENT", "LIST"), "name=shop") != 1; {
 			if time.Now().After(end) {
-				t.Fatalf("the connections are %s", s.Must("CLIENT", "LIST"))
+				t.Fatalf("the connections are %s, want only the client's own", s.Must("CLIENT", "LIST"))
 			}
 		}
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrClosed) {
-			t.Errorf("after Close: %v", err)
+			t.Errorf("after Close: %v, want %v", err, engine.ErrClosed)
 		}
 	})
 }
@@ -133,23 +133,23 @@ func TestFaults(t *testing.T) {
 		p.CutAfterRequest()
 		_, err := e.Release(context.Background(), r)
 		if !errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("got %v", err)
+			t.Errorf("err = %v, want %v", err, engine.ErrUnknown)
 		}
 		if n := p.Connections(); n != before {
-			t.Errorf("go-redis opened %d connections to try again", n-before)
+			t.Errorf("go-redis opened %d connections for a retry, want none", n-before)
 		}
 	})
 
-	t.Run("a server that is not there is unavailable", func(t *testing.T) {
+	t.Run("an address without a server is unavailable", func(t *testing.T) {
 		t.Parallel()
 		e, _ := open(t, &redis.Options{Addr: "127.0.0.1:1"}) // no other test starts a server there
 		_, err := e.Acquire(context.Background(), request(t, "a"))
 		if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("acquire: %v", err)
+			t.Errorf("acquire: %v, want ErrUnavailable and not ErrUnknown", err)
 		}
 		err = e.Renew(context.Background(), []engine.Request{request(t, "a")})[0]
 		if !errors.Is(err, engine.ErrUnavailable) {
-			t.Errorf("renew: %v", err)
+			t.Errorf("renew: %v, want %v", err, engine.ErrUnavailable)
 		}
 	})
 
@@ -164,12 +164,12 @@ func TestFaults(t *testing.T) {
 		began := time.Now()
 		_, err := e.Acquire(context.Background(), r)
 		if d := time.Since(began); !errors.Is(err, engine.ErrUnknown) || errors.Is(err, context.DeadlineExceeded) || d > 20*timeout {
-			t.Errorf("%v after %v", err, d)
+			t.Errorf("acquire: %v after %v, want ErrUnknown and no DeadlineExceeded within %v", err, d, 20*timeout)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		if _, err = e.Acquire(ctx, r); !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
+			t.Errorf("acquire: %v, want ErrUnknown and Canceled", err)
 		}
 		s.Cont()
 		if err := e.Renew(context.Background(), []engine.Request{r})[0]; err != nil {
@@ -186,23 +186,23 @@ func TestFaults(t *testing.T) {
 		s.Stop()
 		defer s.Cont()
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("acquire: %v", err)
+			t.Errorf("acquire: %v, want %v", err, engine.ErrUnknown)
 		}
 		if err := renew(e, r); !errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("renew: %v", err)
+			t.Errorf("renew: %v, want %v", err, engine.ErrUnknown)
 		}
 		_, stop := e.Capabilities().Notifier.Notify(r) // opens a connection for messages
 		defer stop()
-		time.Sleep(100 * time.Millisecond) // too short is not an error
+		time.Sleep(100 * time.Millisecond) // until the connection is open; a shorter time fails nothing
 		closed := make(chan error, 1)
 		go func() { closed <- e.Close() }()
 		select {
 		case err := <-closed:
 			if err == nil || !strings.Contains(err.Error(), "close the client") {
-				t.Errorf("Close: %v", err)
+				t.Errorf("Close: %v, want the advice to close the client", err)
 			}
 		case <-time.After(time.Minute):
-			t.Fatal("it waits for ever")
+			t.Fatal("Close did not return within 1m")
 		}
 	})
 
@@ -225,17 +225,17 @@ func TestFaults(t *testing.T) {
 		r := request(t, "a")
 		s.Must("SET", r.Key, "v")
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrKind) {
-			t.Errorf("a string: %v", err)
+			t.Errorf("acquire a string: %v, want %v", err, engine.ErrKind)
 		}
 		s.Must("CONFIG", "SET", "maxmemory", "1")
 		r.Key += " 2"
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrFull) {
-			t.Errorf("a full server: %v", err)
+			t.Errorf("acquire on a full server: %v, want %v", err, engine.ErrFull)
 		}
 		s.Must("CONFIG", "SET", "maxmemory", "0")
 		s.Must("CONFIG", "SET", "min-replicas-to-write", "1")
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrUnavailable) {
-			t.Errorf("a lonely server: %v", err)
+			t.Errorf("acquire on a server without replicas: %v, want %v", err, engine.ErrUnavailable)
 		}
 	})
 }
@@ -268,7 +268,7 @@ func TestListener(t *testing.T) {
 		p.BlackHole(faultnet.Replies, true)
 		for end := time.Now().Add(30 * time.Second); p.Connections() == before; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatal("it waits for ever")
+				t.Fatal("the subscriber opened no other connection within 30s")
 			}
 		}
 		p.BlackHole(faultnet.Replies, false)
@@ -324,7 +324,7 @@ func TestNewRefuses(t *testing.T) {
 			defer client.Close()
 			defer func() {
 				if recover() == nil {
-					t.Error("New takes a client for it")
+					t.Error("New accepts the client, want a panic")
 				}
 			}()
 			goredis.New(client)

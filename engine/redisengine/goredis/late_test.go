@@ -18,16 +18,17 @@ import (
 
 const bob = "b0b00000-0000-4000-8000-00000000000b:1"
 
-// A turnstile delays commands of a client on their way to the server: each passes when the
-// test says so, even if its caller has left.
+// A turnstile delays the commands of a client. Each is sent when the test calls arrive, even
+// if its caller has given up.
 type turnstile struct {
 	on   atomic.Bool
 	held chan *delayed
 }
 
+// A delayed is a command that waits to be sent.
 type delayed struct{ pass, done chan struct{} }
 
-// arrive lets a command pass, and waits for its answer.
+// arrive sends the command, and waits for its answer.
 func (d *delayed) arrive() {
 	close(d.pass)
 	<-d.done
@@ -84,7 +85,7 @@ func (h *turnstile) giveUp(t *testing.T, patience time.Duration, call func(conte
 		cancel()
 	}
 	if err := <-ended; !errors.Is(err, engine.ErrUnknown) {
-		t.Errorf("the delayed call: %v", err)
+		t.Errorf("the delayed call: %v, want %v", err, engine.ErrUnknown)
 	}
 	h.on.Store(false)
 	return d
@@ -118,12 +119,13 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !happened(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("within 30 s it did not happen that %s", what)
+			t.Fatalf("not within 30s: %s", what)
 		}
 	}
 }
 
-// The abandon of an attempt overtakes its acquire, on another connection.
+// TestOvertakenAcquires checks attempts whose Abandon overtakes their Acquire on another
+// connection.
 func TestOvertakenAcquires(t *testing.T) {
 	t.Parallel()
 	kinds := map[engine.Kind]string{
@@ -165,7 +167,7 @@ func TestOvertakenAcquires(t *testing.T) {
 				abandoned(t, e, r)
 				d.arrive()
 				if s.Must("EXISTS", queue+"{"+r.Key+"}") != "0" {
-					t.Error("it has a queue position")
+					t.Error("the abandoned attempt has a queue position")
 				}
 			})
 		}
@@ -188,12 +190,12 @@ func TestOvertakenAcquires(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- acquire(e, r)(ctx) }()
-		time.Sleep(50 * time.Millisecond) // until it waits for a batch; too short is not an error
+		time.Sleep(50 * time.Millisecond) // until the call waits for a batch; a shorter time fails nothing
 		first.arrive()
 		batch := <-h.held
 		cancel()
 		if err := <-ended; !errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("the delayed call: %v", err)
+			t.Errorf("the delayed call: %v, want %v", err, engine.ErrUnknown)
 		}
 		h.on.Store(false)
 		second.arrive()
@@ -235,7 +237,7 @@ func TestOvertakenAcquires(t *testing.T) {
 		d.arrive()
 		r.Retry = true
 		granted(t, e, r)
-		time.Sleep(100 * time.Millisecond) // too short is not an error
+		time.Sleep(100 * time.Millisecond) // for a wrong release to happen
 		if s.Must("EXISTS", r.Key) != "1" {
 			t.Error("the lock was released")
 		}

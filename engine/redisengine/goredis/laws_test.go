@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 }
 
 // testTimeout is the timeout of engines and clients in these tests, unless a test is about
-// timeouts: a busy machine must not fail a call.
+// timeouts. It is long, so that a busy machine does not fail a call.
 const testTimeout = 10 * time.Second
 
-// lease is that of the locks in the laws.
+// lease is the lease of the locks in the laws.
 const lease = 1500 * time.Millisecond
 
 // timeout returns the timeout of the engine for a law. It is long, so that a busy

@@ -21,7 +21,7 @@ func openBehindSentinels(t testing.TB, s *redistest.Sentinel) *redisengine.Engin
 	return openOn(t, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs()}))
 }
 
-// openOn returns an engine on a client, which closes with the test.
+// openOn returns an engine on a client. Both are closed with the test.
 func openOn(t testing.TB, client *redis.Client) *redisengine.Engine {
 	t.Helper()
 	e := goredis.New(client)
@@ -52,7 +52,7 @@ func succeeds(t testing.TB, what string, try func() error) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s: %v", what, err)
+			t.Fatalf("%s: not within 30s: %v", what, err)
 		}
 	}
 }
@@ -126,14 +126,14 @@ func TestRenewalsFollowTheSentinels(t *testing.T) {
 		after.Key += "'" // a lock that the old primary does not know
 		_, err := e.Acquire(context.Background(), after)
 		if err == nil && next.Must("EXISTS", after.Key) != "1" {
-			err = errors.New("it was the old one")
+			err = errors.New("the old primary granted the lock")
 		}
 		return err
 	})
 	renewed(t, e, after)
 	renewed(t, e, before)
 	defer occupy(t, client)()
-	succeeds(t, "a renewal beside a pool that is full", func() error { return renew(e, after) })
+	succeeds(t, "a renewal while the pool has no free connection", func() error { return renew(e, after) })
 }
 
 // A connection to the primary needs no sentinels.

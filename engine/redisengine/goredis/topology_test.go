@@ -18,7 +18,7 @@ func TestProbe(t *testing.T) {
 		s := redistest.Start(t, "--appendonly", "yes")
 		h := probe(t, redis.NewClient(&redis.Options{Addr: s.Addr()}))
 		if h.Topology != engine.Standalone || len(h.Nodes) != 1 || h.Nodes[0].AppendOnly != "everysec" || h.Nodes[0].Latency == 0 {
-			t.Errorf("got %+v", h)
+			t.Errorf("health = %+v, want one standalone server", h)
 		}
 	})
 	t.Run("a server that is silent has an error", func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestProbe(t *testing.T) {
 		s.Stop()
 		h, err := e.Probe(t.Context())
 		if err != nil || len(h.Nodes) != 1 || h.Nodes[0].Err == nil {
-			t.Errorf("got %+v, %v", h, err)
+			t.Errorf("health = %+v, %v; want one node with an error", h, err)
 		}
 		s.Cont()
 		_ = e.Close()
@@ -40,7 +40,7 @@ func TestProbe(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		h := probe(t, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs()}))
 		if h.Topology != engine.Sentinel || len(h.Nodes) != 3 || h.Nodes[0].Addr != s.Primary().Addr() || len(h.Notices) != 1 {
-			t.Errorf("got %+v", h)
+			t.Errorf("health = %+v, want 3 servers and a notice about the sentinels", h)
 		}
 	})
 	t.Run("a cluster", func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestProbe(t *testing.T) {
 		c := redistest.StartCluster(t)
 		h := probe(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:1]}))
 		if h.Topology != engine.Cluster || len(h.Nodes) != 6 || h.Slots != 16384 {
-			t.Errorf("got %+v", h)
+			t.Errorf("health = %+v, want 6 nodes and 16384 slots", h)
 		}
 	})
 }
@@ -67,7 +67,7 @@ func probe(t *testing.T, client redis.UniversalClient) engine.Health {
 	}
 	for _, n := range h.Nodes {
 		if n.Err != nil || n.Version != redistest.Version(t) || len(n.Denied) > 0 {
-			t.Errorf("got %+v", n)
+			t.Errorf("node = %+v, want its version and nothing denied", n)
 		}
 	}
 	return h
