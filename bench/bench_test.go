@@ -25,14 +25,14 @@ func TestSmoke(t *testing.T) {
 }
 
 func TestServer(t *testing.T) {
-	t.Run("a server stops with the test", func(t *testing.T) {
+	t.Run("end stops the server and waits for it", func(t *testing.T) {
 		s, err := start(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.end()
 		if s.cmd.ProcessState == nil {
-			t.Error("the process was not waited for")
+			t.Error("end did not wait for the process")
 		}
 	})
 }
@@ -92,7 +92,7 @@ func TestMiddlewareIsComparedWithOthers(t *testing.T) {
 	}
 }
 
-// The list of commands that a contender sends is written by hand. MONITOR distinguishes
+// TestSends checks contender.sends, which is written by hand, with MONITOR. MONITOR tells
 // commands that a client sent from commands that a script ran.
 func TestSends(t *testing.T) {
 	s, err := start(t.Context())
@@ -135,12 +135,12 @@ func TestSends(t *testing.T) {
 // sends returns how many commands of a cycle are counted, and how many were sent.
 func sends(t *testing.T, s *server, c contender, cycle func()) (counted, sent int) {
 	t.Helper()
-	before, err := s.use(t.Context())
+	before, err := s.readUsage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	sent = monitored(t, s, cycle)
-	after, err := s.use(t.Context())
+	after, err := s.readUsage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,23 +195,23 @@ func TestCeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &ceiling{server: s, scripts: calls}
-	before, err := s.use(t.Context())
+	before, err := s.readUsage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.measure(t.Context(), 1000); err != nil {
 		t.Fatal(err)
 	}
-	after, err := s.use(t.Context())
+	after, err := s.readUsage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	// prepare also uses HSET.
 	if got := after.commands["hset"] - before.commands["hset"] - 1000*keysPerRelease; got < 990 {
-		t.Errorf("%d of 1000 acquires were granted", got)
+		t.Errorf("%d of 1000 acquires were granted, want at least 990", got)
 	}
 	if c.hits[0] < 0.9 {
-		t.Errorf("%.0f %% of the releases found a lock", 100*c.hits[0])
+		t.Errorf("%.0f %% of the releases found a lock, want at least 90 %%", 100*c.hits[0])
 	}
 }
 
@@ -223,11 +223,11 @@ func TestHistogram(t *testing.T) {
 		}
 		for part, want := range map[float64]time.Duration{0.5: 5 * time.Millisecond, 0.99: 9900 * time.Microsecond, 0.001: 11 * time.Microsecond} {
 			if got := h.at(part); got < want*97/100 || got > want*103/100 {
-				t.Errorf("at %v: %v, want %v", part, got, want)
+				t.Errorf("percentile %v is %v, want %v within 3 %%", part, got, want)
 			}
 		}
 	})
-	t.Run("buckets follow each other", func(t *testing.T) {
+	t.Run("each bucket contains its own middle and follows the one before", func(t *testing.T) {
 		for i := 1; i < len(histogram{}.counts); i++ {
 			if middle(i) <= middle(i-1) || bucket(middle(i)) != i {
 				t.Fatalf("bucket %d has middle %v, which is in bucket %d; the middle of the previous one is %v", i, middle(i), bucket(middle(i)), middle(i-1))
@@ -238,7 +238,7 @@ func TestHistogram(t *testing.T) {
 		var h histogram
 		h.add(1000 * time.Hour)
 		if h.n != 1 || h.at(0.5) == 0 {
-			t.Errorf("%d counted, at %v", h.n, h.at(0.5))
+			t.Errorf("the histogram counts %d values with median %v, want 1 value above 0", h.n, h.at(0.5))
 		}
 	})
 }

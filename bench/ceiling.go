@@ -41,7 +41,7 @@ func (c *ceiling) measure(ctx context.Context, n int) error {
 	if err := c.prepare(ctx, keys); err != nil {
 		return err
 	}
-	before, err := c.server.use(ctx)
+	before, err := c.server.readUsage(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (c *ceiling) measure(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	after, err := c.server.use(ctx)
+	after, err := c.server.readUsage(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *ceiling) prepare(ctx context.Context, keys int) error {
 }
 
 // run lets redis-benchmark make n calls on random keys.
-func (c *ceiling) run(ctx context.Context, call sent, n, keys int) (perSecond float64, err error) {
+func (c *ceiling) run(ctx context.Context, call capturedCall, n, keys int) (perSecond float64, err error) {
 	if err := c.server.control.ScriptLoad(ctx, call.text).Err(); err != nil {
 		return 0, err
 	}

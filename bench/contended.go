@@ -15,26 +15,26 @@ const (
 	// measured, because a sleep takes a little longer.
 	hold = time.Millisecond
 
-	// stuck is the time limit of a contended run.
-	stuck = 2 * time.Minute
+	// contestTimeout is the longest time that a contest may take.
+	contestTimeout = 2 * time.Minute
 )
 
-// A contest has many goroutines acquire one lock repeatedly, until it was granted grants
-// times.
+// A contest is a run in which many goroutines acquire one lock repeatedly, until it was
+// granted grants times.
 type contest struct {
 	key    string
 	grants int
 
-	inside   atomic.Int32 // current holders: more than one is an overlap
+	inside   atomic.Int32 // current holders; more than one is an overlap
 	overlaps atomic.Int32
 	released atomic.Int64 // when the last holder began to unlock, since start
-	last     atomic.Int32 // the last holder
+	last     atomic.Int32 // index of the last holder, or -1
 	granted  atomic.Int32
-	held     atomic.Int64 // nanoseconds, of all holds
+	held     atomic.Int64 // duration of all holds together, in nanoseconds
 	ended    atomic.Int64 // when the last hold ended, since start
 
 	start time.Time
-	self  atomic.Int32
+	self  atomic.Int32 // grants to the previous holder
 	each  []waiter
 	over  func() // called by the last holder, before it unlocks
 	cost
@@ -50,10 +50,10 @@ type waiter struct {
 
 // contest runs a contest of n goroutines.
 func (f *group) contest(ctx context.Context, r *row, n, grants int) (*contest, error) {
-	ctx, cancel := context.WithTimeout(ctx, stuck)
+	ctx, cancel := context.WithTimeout(ctx, contestTimeout)
 	defer cancel()
 	runtime.GC()
-	before, err := f.server.use(ctx)
+	before, err := f.server.readUsage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +64,12 @@ func (f *group) contest(ctx context.Context, r *row, n, grants int) (*contest, e
 		failed error
 	)
 	s.over = func() {
-		after, failed = f.server.use(ctx)
-		cancel() // the goroutines may stop
+		after, failed = f.server.readUsage(ctx)
+		cancel() // stops the other goroutines
 	}
 	var all sync.WaitGroup
 	for i := range s.each {
-		all.Go(func() { s.want(ctx, r.locks, i) })
+		all.Go(func() { s.compete(ctx, r.locks, i) })
 	}
 	all.Wait()
 	s.cost = after.since(before, r.sends)
@@ -79,7 +79,7 @@ func (f *group) contest(ctx context.Context, r *row, n, grants int) (*contest, e
 	return s, nil
 }
 
-// err reports overlapping holds first, then a contest that got stuck.
+// err reports overlapping holds first, then a contest that took longer than contestTimeout.
 func (s *contest) err() error {
 	var errs []error
 	if n := s.overlaps.Load(); n > 0 {
@@ -98,14 +98,14 @@ func (s *contest) failures() (t failures) {
 	return t
 }
 
-// want acquires the lock until all grants are done.
-func (s *contest) want(ctx context.Context, l locks, i int) {
+// compete acquires and releases the lock until all grants are made.
+func (s *contest) compete(ctx context.Context, l locks, i int) {
 	w := &s.each[i]
 	for ctx.Err() == nil {
-		asked := time.Now()
+		began := time.Now()
 		unlock, err := l.lock(ctx, s.key)
 		got := time.Now()
-		w.longest = max(w.longest, got.Sub(asked))
+		w.longest = max(w.longest, got.Sub(began))
 		if err != nil {
 			if ctx.Err() == nil {
 				w.failures.add(err)

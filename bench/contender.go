@@ -32,8 +32,8 @@ type locks struct {
 	close func()
 }
 
-// lifetime is the lease where the caller must choose one. No measurement takes longer.
-const lifetime = 10 * time.Second
+// lockLease is the lease where the caller must choose one. No measurement takes longer.
+const lockLease = 10 * time.Second
 
 // The names of the rows that are baselines.
 const (
@@ -44,10 +44,10 @@ const (
 // uncontended returns the rows of the tables about uncontended locks.
 func uncontended(s *scripts) []contender {
 	return []contender{
-		interlocked(plainRow),
-		interlocked("Interlock, fenced", fenced...),
-		redsynced(redsyncRow, 0),
-		redislocked("bsm/redislock", 0),
+		interlockContender(plainRow),
+		interlockContender("Interlock, fenced", fenced...),
+		redsyncContender(redsyncRow, 0),
+		redislockContender("bsm/redislock", 0),
 		engineOnly(s),
 		rawScripts("raw rueidis, our two scripts", s),
 		rawSet("raw rueidis, SET NX and compare-delete"),
@@ -58,23 +58,23 @@ func uncontended(s *scripts) []contender {
 // that poll do so at their default or a usual interval, and at a short one.
 func contended() []contender {
 	return []contender{
-		interlocked(plainRow),
-		interlocked("Interlock, fenced", fenced...),
-		redsynced(redsyncRow, 0),
-		redsynced("redsync, every 5 ms", 5*time.Millisecond),
-		redislocked("bsm/redislock, every 100 ms", 100*time.Millisecond),
-		redislocked("bsm/redislock, every 5 ms", 5*time.Millisecond),
-		redislocked("bsm/redislock, every 1 ms", time.Millisecond),
+		interlockContender(plainRow),
+		interlockContender("Interlock, fenced", fenced...),
+		redsyncContender(redsyncRow, 0),
+		redsyncContender("redsync, every 5 ms", 5*time.Millisecond),
+		redislockContender("bsm/redislock, every 100 ms", 100*time.Millisecond),
+		redislockContender("bsm/redislock, every 5 ms", 5*time.Millisecond),
+		redislockContender("bsm/redislock, every 1 ms", time.Millisecond),
 	}
 }
 
 // stormRows returns the rows of the table about one lock that many callers try at once.
 func stormRows() []contender {
 	return []contender{
-		interlocked(plainRow),
-		interlocked("Interlock, fenced", fenced...),
-		redsynced(redsyncRow, 0),
-		redislocked("bsm/redislock", 0),
+		interlockContender(plainRow),
+		interlockContender("Interlock, fenced", fenced...),
+		redsyncContender(redsyncRow, 0),
+		redislockContender("bsm/redislock", 0),
 		rawSet("raw rueidis, SET NX and compare-delete"),
 	}
 }

@@ -8,7 +8,7 @@ import (
 	_il "github.com/interlock-go/interlock/woven"
 )
 
-// payWoven is what is measured: a function with a directive.
+// payWoven is the measured function, with a directive.
 //
 // Woven by hand: lock name=pay key=order
 //

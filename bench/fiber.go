@@ -9,14 +9,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// fibered is a fiber handler, with or without fiber's idempotency middleware. The
+// fiberContender returns a fiber handler, with or without fiber's idempotency middleware. The
 // middleware requires keys of 36 characters. It has no user scope and no fingerprint, and
 // works in one process.
-func fibered(name string, guarded bool) contender {
+func fiberContender(name string, guarded bool) contender {
 	return contender{name: name, open: func(context.Context, string) (locks, error) {
 		app := fiber.New()
 		if guarded {
-			app.Use(idempotency.New(idempotency.Config{Lifetime: kept}))
+			app.Use(idempotency.New(idempotency.Config{Lifetime: resultRetention}))
 		}
 		app.Post("/orders", func(c fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)

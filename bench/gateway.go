@@ -50,24 +50,24 @@ rules:
     retain: 10s
 `
 
-// gateways returns the rows: the same request by the same client to the same service,
-// through each proxy.
+// gateways returns the rows: the same client sends the same request to the same service,
+// directly and through each proxy.
 func gateways() []contender {
 	return []contender{
-		proxied(noProxyRow, "/plain", func(context.Context, string, *url.URL) (http.Handler, func(), error) { return nil, nil, nil }),
-		proxied(bareProxyRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+		proxyContender(noProxyRow, "/plain", func(context.Context, string, *url.URL) (http.Handler, func(), error) { return nil, nil, nil }),
+		proxyContender(bareProxyRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
 			return bareProxy(to, nil)
 		}),
-		proxied(pooledProxyRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
-			return bareProxy(to, new(copies))
+		proxyContender(pooledProxyRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+			return bareProxy(to, new(bufferPool))
 		}),
-		proxied(passedRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+		proxyContender(passedRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
 			return gatewayOn(memory.New(), to)
 		}),
-		proxied(onceInProcessRow, "/orders", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+		proxyContender(onceInProcessRow, "/orders", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
 			return gatewayOn(memory.New(), to)
 		}),
-		proxied(onceOnRedisRow, "/orders", func(ctx context.Context, addr string, to *url.URL) (http.Handler, func(), error) {
+		proxyContender(onceOnRedisRow, "/orders", func(ctx context.Context, addr string, to *url.URL) (http.Handler, func(), error) {
 			e, err := redisengine.Open(ctx, "redis://"+addr)
 			if err != nil {
 				return nil, nil, err
@@ -78,7 +78,7 @@ func gateways() []contender {
 	}
 }
 
-// bareProxy is the usual proxy on the standard library.
+// bareProxy returns the usual proxy on the standard library.
 func bareProxy(to *url.URL, pool httputil.BufferPool) (http.Handler, func(), error) {
 	t := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
 	p := &httputil.ReverseProxy{Transport: t, BufferPool: pool, Rewrite: func(r *httputil.ProxyRequest) {
@@ -88,11 +88,11 @@ func bareProxy(to *url.URL, pool httputil.BufferPool) (http.Handler, func(), err
 	return p, t.CloseIdleConnections, nil
 }
 
-// copies is a pool of copy buffers.
-type copies struct{ sync.Pool }
+// bufferPool is a pool of copy buffers.
+type bufferPool struct{ sync.Pool }
 
 // Get implements [httputil.BufferPool].
-func (c *copies) Get() []byte {
+func (c *bufferPool) Get() []byte {
 	if b, ok := c.Pool.Get().(*[32 << 10]byte); ok {
 		return b[:]
 	}
@@ -100,7 +100,7 @@ func (c *copies) Get() []byte {
 }
 
 // Put implements [httputil.BufferPool].
-func (c *copies) Put(b []byte) { c.Pool.Put((*[32 << 10]byte)(b)) }
+func (c *bufferPool) Put(b []byte) { c.Pool.Put((*[32 << 10]byte)(b)) }
 
 // gatewayOn returns a gateway in front of a service, as interlock serve opens it.
 func gatewayOn(e engine.Engine, to *url.URL) (http.Handler, func(), error) {
@@ -119,9 +119,10 @@ func gatewayOn(e engine.Engine, to *url.URL) (http.Handler, func(), error) {
 	}, nil
 }
 
-// proxied starts a service and a proxy in front of it, each with its own server. A cycle
-// is a request with a new key. The client is small, because its CPU time counts as well.
-func proxied(name, path string, open func(ctx context.Context, addr string, to *url.URL) (http.Handler, func(), error)) contender {
+// proxyContender returns a contender that starts a service and a proxy in front of it, each with
+// its own server. A cycle is a request with a new key. The client does little, because its
+// CPU time is measured as well.
+func proxyContender(name, path string, open func(ctx context.Context, addr string, to *url.URL) (http.Handler, func(), error)) contender {
 	return contender{name: name, sends: scriptCalls, open: func(ctx context.Context, addr string) (locks, error) {
 		service, at, err := serve(ctx, http.HandlerFunc(receive))
 		if err != nil {
@@ -276,7 +277,7 @@ func (p plan) measureGateway(ctx context.Context, out io.Writer, s *server, g in
 		least float64
 	}{{passedRow, leastPassed}, {onceInProcessRow, leastGuarded}, {onceOnRedisRow, leastGuarded}} {
 		if r := f.find(x.row); r != nil && len(r.ratio) > 0 {
-			got := f.work(r)
+			got := f.cpuRatio(r)
 			b.check(got >= x.least, "%s: at least %.1f of a bare reverse proxy's requests per processor time: %.2f (by the clock %.2f)", x.row, x.least, got, median(r.ratio))
 		}
 	}
@@ -284,9 +285,9 @@ func (p plan) measureGateway(ctx context.Context, out io.Writer, s *server, g in
 	return nil
 }
 
-// work is the ratio of requests per processor time to the baseline. On idle processors
-// it equals the ratio by the clock.
-func (f *group) work(r *row) float64 {
+// cpuRatio returns the ratio of requests per processor time to the baseline. On idle processors
+// it equals the ratio of requests per second.
+func (f *group) cpuRatio(r *row) float64 {
 	base := f.find(f.base)
 	if base == nil || base.cycles == 0 || r.cycles == 0 {
 		return 0
@@ -303,7 +304,7 @@ func proxyingTable(f *group, g int, p plan) *table {
 	var foreign []float64
 	for _, r := range f.rows {
 		foreign = append(foreign, r.foreign...)
-		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), fmt.Sprintf("%.2f", f.work(r)), micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
+		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), fmt.Sprintf("%.2f", f.cpuRatio(r)), micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
 			microsPer(r.clientCPU, r.cycles), per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), microsPer(r.redisCPU, r.cycles))
 	}
 	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, otherLoad(foreign), f.failureText())

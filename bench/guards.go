@@ -47,9 +47,9 @@ var paid = receipt{Order: "2026-11-15/000042", Cents: 129_900, Placed: "2026-11-
 
 func pay(context.Context) (receipt, error) { return paid, nil }
 
-// kept is how long results are stored. Every cycle uses a new key, so a long run must
+// resultRetention is how long results are stored. Every cycle uses a new key, so a long run must
 // expire old results.
-const kept = 2 * time.Second
+const resultRetention = 2 * time.Second
 
 // A load sets how many calls use each key, one after the other. Repeats model double
 // clicks and retries.
@@ -62,15 +62,15 @@ var loads = []load{{"a new key per call", 1}, {"four calls per key", 4}}
 
 // guards returns the rows of the tables about work that must run once.
 func guards(l load) []contender {
-	rows := []contender{guarded(guardRow, l), byHand(byHandRow, l)}
+	rows := []contender{guardContender(guardRow, l), byHandContender(byHandRow, l)}
 	if l.times == 1 {
-		rows = append(rows, replayed(replayRow), rawWrites(writesRow), embedded(embeddedRow))
+		rows = append(rows, replayContender(replayRow), rawWrites(writesRow), embeddedContender(embeddedRow))
 	}
 	return rows
 }
 
-// guarded is a guard as a program uses it.
-func guarded(name string, l load) contender {
+// guardContender returns a guard as a program uses it.
+func guardContender(name string, l load) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		g, end, err := openGuard(ctx, addr)
 		if err != nil {
@@ -81,8 +81,8 @@ func guarded(name string, l load) contender {
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// embedded is a guard that needs no server.
-func embedded(name string) contender {
+// embeddedContender returns a guard on the embedded engine.
+func embeddedContender(name string) contender {
 	open := func(context.Context, string) (locks, error) {
 		g, err := newGuard(memory.New())
 		if err != nil {
@@ -93,8 +93,9 @@ func embedded(name string) contender {
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// replayed runs the work in one process and replays its result in another.
-func replayed(name string) contender {
+// replayContender returns a contender that runs the work in one client and replays its result in
+// another, like two processes.
+func replayContender(name string) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		first, endFirst, err := openGuard(ctx, addr)
 		if err != nil {
@@ -139,12 +140,12 @@ func openGuard(ctx context.Context, addr string) (g *guard.Guard[receipt], end f
 }
 
 func newGuard(e engine.Engine) (*guard.Guard[receipt], error) {
-	return guard.New[receipt](interlock.New(e), guard.Policy{Name: "bench", Retain: kept})
+	return guard.New[receipt](interlock.New(e), guard.Policy{Name: "bench", Retain: resultRetention})
 }
 
 var errAgain = errors.New("the duplicate ran the work, or got a different result")
 
-// mustNotRun is the work of a duplicate.
+// mustNotRun is the work of a duplicate, which must get the stored result instead.
 func mustNotRun(context.Context) (receipt, error) { return receipt{}, errAgain }
 
 // callOnce returns a cycle of one call. A refused duplicate counts as success.
@@ -162,8 +163,8 @@ func callOnce(l load, g *guard.Guard[receipt]) func(context.Context, string) err
 	}
 }
 
-// uniqueNames returns a generator of names that are unique across runs. It returns each
-// name times times.
+// uniqueNames returns a generator of names that are unique across runs. The generator
+// returns each name as often as times says.
 func uniqueNames() func(times int64) string {
 	var seq atomic.Int64
 	run := rand.Text()[:8]
@@ -173,10 +174,10 @@ func uniqueNames() func(times int64) string {
 	}
 }
 
-// byHand is the usual hand-written code: SETNX claims the key, SET stores the result, and
+// byHandContender returns the usual hand-written code: SETNX claims the key, SET stores the result, and
 // a duplicate reads the stored value. There is no owner, renewal or unknown outcome; after
 // a lost reply the caller cannot tell whether it claimed the key.
-func byHand(name string, l load) contender {
+func byHandContender(name string, l load) contender {
 	open := func(_ context.Context, addr string) (locks, error) {
 		client := redis.NewClient(&redis.Options{Addr: addr})
 		next := uniqueNames()
@@ -186,18 +187,18 @@ func byHand(name string, l load) contender {
 					key = "all"
 				}
 				key = "byhand:" + key + ":" + next(l.times)
-				first, err := client.SetNX(ctx, key, "running", lifetime).Result()
+				first, err := client.SetNX(ctx, key, "running", lockLease).Result()
 				switch {
 				case err != nil:
 					return err
 				case !first:
-					return readStored(ctx, client, key)
+					return readStoredResult(ctx, client, key)
 				}
 				text, err := json.Marshal(paid)
 				if err != nil {
 					return err
 				}
-				return client.Set(ctx, key, text, kept).Err()
+				return client.Set(ctx, key, text, resultRetention).Err()
 			},
 			close: func() { _ = client.Close() },
 		}, nil
@@ -205,8 +206,8 @@ func byHand(name string, l load) contender {
 	return contender{name: name, sends: []string{"set", "setnx", "get"}, open: open}
 }
 
-// readStored reads the stored result for a duplicate.
-func readStored(ctx context.Context, client *redis.Client, key string) error {
+// readStoredResult reads the stored result for a duplicate.
+func readStoredResult(ctx context.Context, client *redis.Client, key string) error {
 	text, err := client.Get(ctx, key).Bytes()
 	if err != nil || string(text) == "running" {
 		return err
@@ -226,13 +227,13 @@ func (p plan) measureGuards(ctx context.Context, out io.Writer, s *server, l loa
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
 	}
-	b.guarded(f, l, g)
+	b.checkGuards(f, l, g)
 	guardingTable(f, l, g, p).print(out)
 	return nil
 }
 
-// guarded checks the targets of guards.
-func (b *targets) guarded(f *group, l load, g int) {
+// checkGuards checks the targets of guards.
+func (b *targets) checkGuards(f *group, l load, g int) {
 	if r := f.find(guardRow); r != nil && r.cycles > 0 {
 		if g == manyGoroutines && len(r.ratio) > 0 {
 			got := median(r.ratio)

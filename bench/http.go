@@ -40,19 +40,19 @@ const (
 // called as a server calls them, without a network.
 func inProcess() []contender {
 	return []contender{
-		served(bareRow, nil, func(context.Context, string) (http.Handler, func(), error) {
+		handlerContender(bareRow, nil, func(context.Context, string) (http.Handler, func(), error) {
 			return http.HandlerFunc(sell), func() {}, nil
 		}),
-		served(onceRow, nil, func(context.Context, string) (http.Handler, func(), error) { return once(memory.New()) }),
-		fibered(fiberBareRow, false),
-		fibered(fiberRow, true),
+		handlerContender(onceRow, nil, func(context.Context, string) (http.Handler, func(), error) { return once(memory.New()) }),
+		fiberContender(fiberBareRow, false),
+		fiberContender(fiberRow, true),
 	}
 }
 
 // onRedis returns the rows of the table about middleware on Redis.
 func onRedis() []contender {
 	return []contender{
-		served(onceRedisRow, scriptCalls, func(ctx context.Context, addr string) (http.Handler, func(), error) {
+		handlerContender(onceRedisRow, scriptCalls, func(ctx context.Context, addr string) (http.Handler, func(), error) {
 			e, err := redisengine.Open(ctx, "redis://"+addr)
 			if err != nil {
 				return nil, nil, err
@@ -60,7 +60,7 @@ func onRedis() []contender {
 			h, end, err := once(e)
 			return h, func() { end(); _ = e.Close() }, err
 		}),
-		served(setnxRow, []string{"set", "setnx", "get"}, setnx),
+		handlerContender(setnxRow, []string{"set", "setnx", "get"}, setnx),
 	}
 }
 
@@ -80,7 +80,7 @@ var jsonType = []string{"application/json"}
 
 // once returns the handler behind our middleware.
 func once(e engine.Engine) (http.Handler, func(), error) {
-	m, err := interlockhttp.Once(interlock.New(e), guard.Policy{Name: "bench", Retain: kept},
+	m, err := interlockhttp.Once(interlock.New(e), guard.Policy{Name: "bench", Retain: resultRetention},
 		interlockhttp.User(func(*http.Request) string { return "ann" }))
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +95,7 @@ func setnx(_ context.Context, addr string) (http.Handler, func(), error) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := "bench:http:" + r.Header.Get("Idempotency-Key")
-		first, err := client.SetNX(r.Context(), key, "running", lifetime).Result()
+		first, err := client.SetNX(r.Context(), key, "running", lockLease).Result()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -111,7 +111,7 @@ func setnx(_ context.Context, addr string) (http.Handler, func(), error) {
 		}
 		c := &recorder{ResponseWriter: w}
 		sell(c, r)
-		_ = client.Set(r.Context(), key, c.body, kept).Err()
+		_ = client.Set(r.Context(), key, c.body, resultRetention).Err()
 	})
 	return h, func() { _ = client.Close() }, nil
 }
@@ -127,8 +127,9 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// served calls a handler as a server does, with a new key each time.
-func served(name string, sends []string, open func(ctx context.Context, addr string) (http.Handler, func(), error)) contender {
+// handlerContender returns a contender that calls a handler as a server does, with a new key each
+// time.
+func handlerContender(name string, sends []string, open func(ctx context.Context, addr string) (http.Handler, func(), error)) contender {
 	return contender{name: name, sends: sends, open: func(ctx context.Context, addr string) (locks, error) {
 		h, end, err := open(ctx, addr)
 		if err != nil {
@@ -196,14 +197,14 @@ func (p plan) measureHTTP(ctx context.Context, out io.Writer, s *server, g int, 
 		return err
 	}
 	if g == 1 {
-		b.added(f)
+		b.checkAdded(f)
 	}
 	requestingTable(f, g, p).print(out)
 	return nil
 }
 
-// added checks how much our middleware adds to a handler.
-func (b *targets) added(f *group) {
+// checkAdded checks how much our middleware adds to a handler.
+func (b *targets) checkAdded(f *group) {
 	bare, ours := f.find(bareRow), f.find(onceRow)
 	if bare == nil || ours == nil || bare.cycles == 0 || ours.cycles == 0 {
 		return

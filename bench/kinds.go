@@ -17,16 +17,16 @@ const fairRow = "fair"
 // kinds returns the rows of the tables that compare kinds of locks with a plain lock.
 func kinds() []contender {
 	return []contender{
-		kind(plainRow, func(c *interlock.Client, key string) interlock.Locker { return c.Mutex(key) }),
-		kind(fairRow, func(c *interlock.Client, key string) interlock.Locker { return c.Mutex(key, interlock.Fair()) }),
-		kind("read", func(c *interlock.Client, key string) interlock.Locker { return c.RWMutex(key).Read() }),
-		kind("write", func(c *interlock.Client, key string) interlock.Locker { return c.RWMutex(key).Write() }),
-		kind("a permit of 4", func(c *interlock.Client, key string) interlock.Locker { return c.Semaphore(key, 4).Permit() }),
+		kindContender(plainRow, func(c *interlock.Client, key string) interlock.Locker { return c.Mutex(key) }),
+		kindContender(fairRow, func(c *interlock.Client, key string) interlock.Locker { return c.Mutex(key, interlock.Fair()) }),
+		kindContender("read", func(c *interlock.Client, key string) interlock.Locker { return c.RWMutex(key).Read() }),
+		kindContender("write", func(c *interlock.Client, key string) interlock.Locker { return c.RWMutex(key).Write() }),
+		kindContender("a permit of 4", func(c *interlock.Client, key string) interlock.Locker { return c.Semaphore(key, 4).Permit() }),
 	}
 }
 
-// kind is Interlock as a program uses it, with one kind of lock.
-func kind(name string, lock func(*interlock.Client, string) interlock.Locker) contender {
+// kindContender returns Interlock as a program uses it, with one kind of lock.
+func kindContender(name string, lock func(*interlock.Client, string) interlock.Locker) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		e, err := redisengine.Open(ctx, "redis://"+addr, redisengine.Prefix(name+":"))
 		if err != nil {

@@ -39,15 +39,15 @@ func main() {
 type plan struct {
 	parts     string // comma-separated; see the flag -parts
 	only      string // substrings of contenders' names, separated by semicolons
-	maxTries  int    // of one measurement, while other programs use the machine
-	keepAwake bool   // keep the processors from sleeping
+	maxTries  int    // how often a measurement is repeated while other programs use the machine
+	keepAwake bool   // run idle loops, so that the processors do not sleep
 
-	goroutines []int         // in the uncontended part, each with its own keys
-	slice      time.Duration // of one contender in one round
+	goroutines []int         // numbers of goroutines in the uncontended part, each with its own keys
+	slice      time.Duration // how long one contender runs in one round
 	rounds     int
-	calls      int // of each script by redis-benchmark, per round
+	calls      int // how often redis-benchmark runs each script per round
 
-	clients int // of the gateway
+	clients int // number of clients of the gateway
 
 	waiters         []int // goroutines that wait for one key
 	grants          int   // per contended round

@@ -15,9 +15,9 @@ var fenced = []interlock.Option{interlock.Fenced()}
 // scriptCalls are the commands that the Redis engine sends.
 var scriptCalls = []string{"evalsha", "eval", "subscribe", "unsubscribe"}
 
-// interlocked is Interlock as a program uses it: an engine from Open, the default lease
+// interlockContender returns Interlock as a program uses it: an engine from Open, the default lease
 // with renewal, and a new Mutex for each cycle.
-func interlocked(name string, opts ...interlock.Option) contender {
+func interlockContender(name string, opts ...interlock.Option) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		e, err := redisengine.Open(ctx, "redis://"+addr)
 		if err != nil {
@@ -58,7 +58,7 @@ func interlocked(name string, opts ...interlock.Option) contender {
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// engineOnly is the Redis engine without the client above it.
+// engineOnly returns the Redis engine without the client above it.
 func engineOnly(s *scripts) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		e, err := redisengine.Open(ctx, "redis://"+addr)
@@ -83,26 +83,26 @@ func engineOnly(s *scripts) contender {
 // scripts are the two script calls of a lock cycle, as the engine sends them.
 type scripts struct {
 	holder, attempt  string
-	acquire, release sent
+	acquire, release capturedCall
 }
 
-// A sent is one captured call.
-type sent struct {
+// A capturedCall is one call to a script.
+type capturedCall struct {
 	text, sha  string
 	keys, args []string
 }
 
-// patience is the deadline for late calls in the captured scripts. It is longer than
-// the program runs.
-const patience = 24 * time.Hour
+// captureTimeout is the timeout of the engine whose calls are captured. It sets the deadline in
+// the captured call, which must be later than the end of the program.
+const captureTimeout = 24 * time.Hour
 
 // captureScripts returns the calls that the engine sends for a lock named key. It
-// captures the second call: the first one differs, because the engine does not know the
-// server's clock yet.
+// captures the second acquisition. The first one differs, because the engine does not know
+// the server's clock yet.
 func captureScripts(key string, server time.Time) (*scripts, error) {
 	s := &scripts{holder: "6f1d1f3e-8c3a-4d8c-9a0b-2f6c7d8e9f01:1", attempt: "1"}
-	catch := &catcher{now: server.UnixMicro()}
-	e := redisengine.On(catch, redisengine.Timeout(patience))
+	catch := &capturingClient{now: server.UnixMicro()}
+	e := redisengine.On(catch, redisengine.Timeout(captureTimeout))
 	r := engine.Request{Key: key, Holder: s.holder, Attempt: s.attempt, Lease: interlock.DefaultLease}
 	for range 2 {
 		if _, err := e.Acquire(context.Background(), r); err != nil {
@@ -117,22 +117,22 @@ func captureScripts(key string, server time.Time) (*scripts, error) {
 	return s, e.Close()
 }
 
-// A catcher is a fake server that grants every request and stores the last call.
-type catcher struct {
+// A capturingClient is a fake client that grants every request and stores the last call.
+type capturingClient struct {
 	now  int64
-	last sent
+	last capturedCall
 }
 
-func (c *catcher) Eval(_ context.Context, call *redisengine.Call) (redisengine.Reply, error) {
-	c.last = sent{
+func (c *capturingClient) Eval(_ context.Context, call *redisengine.Call) (redisengine.Reply, error) {
+	c.last = capturedCall{
 		text: call.Script.Text, sha: call.Script.SHA,
 		keys: append([]string(nil), call.Keys...), args: append([]string(nil), call.Args...),
 	}
 	return redisengine.Reply{Int: c.now}, nil
 }
 
-func (c *catcher) Listen(context.Context, redisengine.PublishMode, func(string)) (redisengine.Listener, error) {
+func (c *capturingClient) Listen(context.Context, redisengine.PublishMode, func(string)) (redisengine.Listener, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (c *catcher) Close() error { return nil }
+func (c *capturingClient) Close() error { return nil }

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redsynced is redsync on go-redis with its defaults, except that it never stops
+// redsyncContender returns redsync on go-redis with its defaults, except that it never stops
 // retrying. It polls every 50 to 250 ms, or at the given interval.
-func redsynced(name string, every time.Duration) contender {
+func redsyncContender(name string, every time.Duration) contender {
 	opts := []redsync.Option{redsync.WithTries(math.MaxInt32)}
 	if every > 0 {
 		opts = append(opts, redsync.WithRetryDelay(every))
@@ -59,9 +59,9 @@ func redsynced(name string, every time.Duration) contender {
 	return contender{name: name, sends: []string{"set", "setnx", "evalsha", "eval"}, open: open}
 }
 
-// redislocked is bsm/redislock on go-redis. It tries once, or polls at the given
+// redislockContender returns bsm/redislock on go-redis. It tries once, or polls at the given
 // interval; the library has no default interval.
-func redislocked(name string, every time.Duration) contender {
+func redislockContender(name string, every time.Duration) contender {
 	var opts *redislock.Options
 	if every > 0 {
 		opts = &redislock.Options{RetryStrategy: redislock.LinearBackoff(every)}
@@ -71,21 +71,21 @@ func redislocked(name string, every time.Duration) contender {
 		rl := redislock.New(client)
 		return locks{
 			cycle: func(ctx context.Context, key string) error {
-				l, err := rl.Obtain(ctx, key, lifetime, opts)
+				l, err := rl.Obtain(ctx, key, lockLease, opts)
 				if err != nil {
 					return err
 				}
 				return l.Release(ctx)
 			},
 			lock: func(ctx context.Context, key string) (func() error, error) {
-				l, err := rl.Obtain(ctx, key, lifetime, opts)
+				l, err := rl.Obtain(ctx, key, lockLease, opts)
 				if err != nil {
 					return nil, err
 				}
 				return func() error { return l.Release(context.WithoutCancel(ctx)) }, nil
 			},
 			try: func(ctx context.Context, key string) (func() error, error) {
-				l, err := rl.Obtain(ctx, key, lifetime, nil)
+				l, err := rl.Obtain(ctx, key, lockLease, nil)
 				switch {
 				case errors.Is(err, redislock.ErrNotObtained):
 					return nil, nil

@@ -17,8 +17,8 @@ const (
 	// its cost on one node.
 	maxQuorumCost = 1.3
 
-	// away is the delay of every node.
-	away = time.Millisecond
+	// networkDelay is the network delay that every call to a node has.
+	networkDelay = time.Millisecond
 
 	oneRow  = "one node"
 	fiveRow = "quorum of 5"
@@ -46,19 +46,19 @@ func (n *nodes) end() {
 	}
 }
 
-// contenders returns the rows of the table: the same locks on more and more nodes.
+// contenders returns the rows of the table: the same locks on one, three and five nodes.
 func (n *nodes) contenders() []contender {
 	return []contender{
-		n.joined(oneRow, 1),
-		n.joined(oneRow+", fenced", 1, fenced...),
-		n.joined("quorum of 3", 3),
-		n.joined(fiveRow, 5),
-		n.joined(fiveRow+", fenced", 5, fenced...),
+		n.nodesContender(oneRow, 1),
+		n.nodesContender(oneRow+", fenced", 1, fenced...),
+		n.nodesContender("quorum of 3", 3),
+		n.nodesContender(fiveRow, 5),
+		n.nodesContender(fiveRow+", fenced", 5, fenced...),
 	}
 }
 
-// joined is Interlock as a program uses it, on the first count nodes.
-func (n *nodes) joined(name string, count int, opts ...interlock.Option) contender {
+// nodesContender returns Interlock as a program uses it, on the first count nodes.
+func (n *nodes) nodesContender(name string, count int, opts ...interlock.Option) contender {
 	open := func(ctx context.Context, _ string) (locks, error) {
 		e, end, err := n.join(ctx, count)
 		if err != nil {
@@ -87,7 +87,7 @@ func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), err
 	var parts []engine.Engine
 	end := func() {
 		for _, p := range parts {
-			_ = p.(distant).Close()
+			_ = p.(delayed).Close()
 		}
 	}
 	for _, s := range n.servers[:count] {
@@ -96,12 +96,12 @@ func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), err
 			end()
 			return nil, nil, err
 		}
-		parts = append(parts, distant{e})
+		parts = append(parts, delayed{e})
 	}
 	if count == 1 {
 		return parts[0], end, nil
 	}
-	// Durable is safe: the servers are new, so they cannot have forgotten a grant.
+	// Durable is safe: the servers are new, so they cannot have lost a grant.
 	q, err := quorum.New(parts, quorum.Durable())
 	if err != nil {
 		end()
@@ -131,8 +131,8 @@ func (p plan) measureQuorum(ctx context.Context, out io.Writer, g int, b *target
 	}
 	if r := f.find(fiveRow); r != nil && len(r.ratio) > 0 {
 		cost := 1 / median(r.ratio)
-		b.check(cost <= maxQuorumCost, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× a lock on one: %.2f×",
-			g, away, maxQuorumCost, cost)
+		b.check(cost <= maxQuorumCost, "at %d goroutines, with a delay of %v to every node, a lock on five nodes costs at most %.1f× a lock on one: %.2f×",
+			g, networkDelay, maxQuorumCost, cost)
 	}
 	quorumTable(f, g, p).print(out)
 	return nil
@@ -140,7 +140,7 @@ func (p plan) measureQuorum(ctx context.Context, out io.Writer, g int, b *target
 
 func quorumTable(f *group, g int, p plan) *table {
 	t := &table{
-		title:   fmt.Sprintf("Quorum, uncontended, every node %v away: %d goroutines", away, g),
+		title:   fmt.Sprintf("Quorum, uncontended, a delay of %v to every node: %d goroutines", networkDelay, g),
 		columns: []string{"", "cycles/s", "cost × one node", "range", "p50 µs", "p99 µs", "allocs/cycle"},
 	}
 	var foreign []float64

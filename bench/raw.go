@@ -26,7 +26,7 @@ func connect(addr string) (rueidis.Client, error) {
 	})
 }
 
-// rawSet is the lower bound for a lock with two commands: SET NX PX, and a script that
+// rawSet returns the lower bound for a lock with two commands: SET NX PX, and a script that
 // deletes the key if it still has the caller's token.
 func rawSet(name string) contender {
 	const text = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
@@ -45,7 +45,7 @@ func rawSet(name string) contender {
 			return err
 		}
 		lock := func(ctx context.Context, key string) error {
-			return client.Do(ctx, client.B().Set().Key(key).Value(token).Nx().Px(lifetime).Build()).Error()
+			return client.Do(ctx, client.B().Set().Key(key).Value(token).Nx().Px(lockLease).Build()).Error()
 		}
 		return locks{
 			cycle: func(ctx context.Context, key string) error {
@@ -70,14 +70,15 @@ func rawSet(name string) contender {
 	return contender{name: name, sends: []string{"set", "evalsha", "eval"}, open: open}
 }
 
-// rawScripts sends the scripts of the Redis engine without the engine.
+// rawScripts returns a contender that sends the scripts of the Redis engine without the
+// engine.
 func rawScripts(name string, s *scripts) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		client, err := connect(addr)
 		if err != nil {
 			return locks{}, err
 		}
-		for _, call := range []sent{s.acquire, s.release} {
+		for _, call := range []capturedCall{s.acquire, s.release} {
 			if err := client.Do(ctx, client.B().ScriptLoad().Script(call.text).Build()).Error(); err != nil {
 				client.Close()
 				return locks{}, err

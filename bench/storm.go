@@ -17,7 +17,7 @@ type storm struct {
 }
 
 // storm lets n goroutines try one lock. The holder keeps it until all have an answer, so
-// exactly one gets it, unless a call failed.
+// exactly one goroutine acquires it, unless a call failed.
 func (f *group) storm(ctx context.Context, r *row, n int) (*storm, error) {
 	var (
 		all    sync.WaitGroup
@@ -32,7 +32,7 @@ func (f *group) storm(ctx context.Context, r *row, n int) (*storm, error) {
 		})
 	}
 	runtime.GC()
-	before, err := f.server.use(ctx)
+	before, err := f.server.readUsage(ctx)
 	started := time.Now()
 	close(begin)
 	all.Wait()
@@ -49,9 +49,9 @@ func (f *group) storm(ctx context.Context, r *row, n int) (*storm, error) {
 		}
 	}
 	if winners > 1 || winners == 0 && s.failures.n == 0 {
-		return nil, fmt.Errorf("%s: %d of %d got the lock at the same time", r.name, winners, n)
+		return nil, fmt.Errorf("%s: %d of %d goroutines hold the lock, want 1", r.name, winners, n)
 	}
-	after, err2 := f.server.use(ctx)
+	after, err2 := f.server.readUsage(ctx)
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}

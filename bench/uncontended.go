@@ -20,12 +20,12 @@ type row struct {
 	contender
 	locks
 
-	cycles              int       // or grants, or rounds of a storm
-	latency             histogram // of cycles, or of hand-overs
-	sent, all           int       // commands
+	cycles              int       // cycles, grants, or rounds of a storm
+	latency             histogram // durations of cycles, or of hand-overs
+	sent, all           int       // commands sent, and all commands
 	mallocs             uint64
 	redisCPU, clientCPU time.Duration
-	foreign             []float64
+	foreign             []float64 // cores that other programs used
 	failures            failures
 
 	// Uncontended: cycles per second, and their ratio to the baseline.
@@ -128,7 +128,7 @@ func (f *group) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 		})
 	}
 	runtime.GC() // do not measure the garbage of the last row
-	before, err := f.server.use(ctx)
+	before, err := f.server.readUsage(ctx)
 	started := time.Now()
 	close(begin)
 	all.Wait()
@@ -136,7 +136,7 @@ func (f *group) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 		return nil, err
 	}
 	t := &measurement{took: time.Since(started)}
-	after, err := f.server.use(ctx)
+	after, err := f.server.readUsage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (r *row) addMeasurement(t *measurement) {
 	r.addCost(t.cost, t.latency.n)
 }
 
-// addCost adds the cost of that many cycles.
+// addCost adds the cost of the given number of cycles.
 func (r *row) addCost(c cost, cycles int) {
 	r.cycles += cycles
 	r.sent += c.sent

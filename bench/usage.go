@@ -23,8 +23,8 @@ type usage struct {
 	at       time.Time
 }
 
-// use reads the counters. It takes about a millisecond.
-func (s *server) use(ctx context.Context) (usage, error) {
+// readUsage reads the counters. It takes about a millisecond.
+func (s *server) readUsage(ctx context.Context) (usage, error) {
 	info, err := s.control.Info(ctx, "commandstats", "cpu").Result()
 	if err != nil {
 		return usage{}, err

@@ -22,9 +22,9 @@ const (
 	keptRow  = "by hand, options kept"
 	keyedRow = "by hand, options kept, interlock.Key"
 
-	mostWovenNanos  = 50.0 // more than the hand-written call
+	mostWovenNanos  = 50.0 // how much longer a woven call may take than the hand-written one
 	mostOverlayTime = 500 * time.Millisecond
-	overlaid        = 1000 // files
+	overlaid        = 1000 // number of files in the overlay
 
 	order42 = "20260101000042"
 )
@@ -35,10 +35,10 @@ type payment struct {
 	name string
 	call func(ctx context.Context, own *interlock.Client, order string) error
 
-	nanos []float64 // for a call, in each round
-	more  []float64 // than the hand-written call in the same round
+	nanos []float64 // nanoseconds per call, by round
+	more  []float64 // nanoseconds more than the hand-written call in the same round
 	calls int
-	heap  uint64 // allocations
+	heap  uint64 // number of allocations
 }
 
 func payments() []*payment {
@@ -49,7 +49,7 @@ func payments() []*payment {
 	}
 }
 
-// payKept is [payWoven] written by hand, with a client that keeps the options.
+// payKept is [payWoven] written by hand, with a client that has the options.
 //
 //go:noinline
 func payKept(ctx context.Context, own *interlock.Client, order string) (err error) {
@@ -83,7 +83,7 @@ func (p plan) measureWoven(ctx context.Context, out io.Writer, b *targets) error
 	if err != nil {
 		return err
 	}
-	b.woven(all, took)
+	b.checkWoven(all, took)
 	t := &table{
 		title:   "Woven: a lock on the embedded engine, 1 goroutine",
 		columns: []string{"", "ns/call", "middle half", "more than by hand, ns", "middle half", "allocs/call"},
@@ -219,7 +219,7 @@ func restore(names ...string) func() {
 
 // writeModule writes a module of 1,000 files; 600 have a directive.
 func writeModule(dir string) error {
-	filler := strings.Repeat("\n// filler is here to be read.\n", 100)
+	filler := strings.Repeat("\n// This line makes the file longer.\n", 100)
 	if err := write(dir, "go.mod", "module example.com/large\n\ngo 1.26.0\n"); err != nil {
 		return err
 	}
@@ -243,8 +243,8 @@ func write(dir, name, text string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// woven checks the targets of the woven part.
-func (b *targets) woven(all []*payment, took []float64) {
+// checkWoven checks the targets of the woven part.
+func (b *targets) checkWoven(all []*payment, took []float64) {
 	hand := all[0]
 	i := slices.IndexFunc(all, func(m *payment) bool { return m.name == wovenRow })
 	more := median(all[i].more)

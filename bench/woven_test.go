@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the output of the weaver to ejected.go")
 
-// The measured code is the output of the current weaver.
+// TestEjectedIsCurrent checks that the measured code is the output of the current weaver.
 func TestEjectedIsCurrent(t *testing.T) {
 	text, err := weave.Eject("testdata/payment.go")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// rawWrites is the lower bound for a guard with two entries per record: SET the claim,
+// rawWrites returns the lower bound for a guard with two entries per record: SET the claim,
 // then DEL it and SET the result. It uses no scripts and compares nothing. Keys and values
 // are about as long as a guard's.
 func rawWrites(name string) contender {
@@ -24,12 +24,12 @@ func rawWrites(name string) contender {
 			cycle: func(ctx context.Context, _ string) error {
 				id := "{bench:" + digest + next(1) + "}"
 				entry := "interlock_claim:" + id
-				if err := client.Do(ctx, client.B().Set().Key(entry).Value(claim).Nx().Px(lifetime).Build()).Error(); err != nil {
+				if err := client.Do(ctx, client.B().Set().Key(entry).Value(claim).Nx().Px(lockLease).Build()).Error(); err != nil {
 					return err
 				}
 				for _, r := range client.DoMulti(ctx,
 					client.B().Del().Key(entry).Build(),
-					client.B().Set().Key("interlock_record:"+id).Value(result).Px(kept).Build(),
+					client.B().Set().Key("interlock_record:"+id).Value(result).Px(resultRetention).Build(),
 				) {
 					if err := r.Error(); err != nil {
 						return err

@@ -24,8 +24,8 @@ type Report struct {
 	// Health is the examined health.
 	Health engine.Health
 
-	// Guarantees are those of the engine. For a standby, those of both sides
-	// follow.
+	// Guarantees are the guarantees of the engine. For a standby, the guarantees of its
+	// two sides follow.
 	Guarantees []Guarantee
 
 	// Findings are sorted by severity, the worst first.
@@ -39,7 +39,7 @@ func Examine(h engine.Health, opts ...Option) Report {
 		opt(x)
 	}
 	x.engine(h, "")
-	// Stable: findings of one severity stay in the order of the servers.
+	// The sort is stable, so findings of one severity stay in the order of the servers.
 	slices.SortStableFunc(x.findings, func(a, b Finding) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
 	return Report{Health: h, Guarantees: guarantees(h), Findings: x.findings}
 }
@@ -101,13 +101,13 @@ func reached(h engine.Health) bool {
 // An exam is the state of an examination.
 type exam struct {
 	lease, timeout time.Duration // limits of clock differences and latencies are fractions of them
-	acks           string        // of the engine being examined
-	inQuorum       bool          // its parts are nodes of a quorum, which may fail one at a time
+	acks           string        // the acks setting of the engine being examined
+	inQuorum       bool          // the engine being examined is a node of a quorum, so it may fail alone
 	findings       []Finding
 }
 
-// engine examines an engine and then its parts. The name is "" for the whole, and that of
-// a part below.
+// engine examines an engine and then its parts. The name is that of a part, or "" for the
+// whole engine.
 func (x *exam) engine(h engine.Health, name string) {
 	// Each part sets its own values before its servers are examined.
 	x.acks = h.Acks
@@ -131,10 +131,10 @@ func (x *exam) engine(h engine.Health, name string) {
 	case engine.Quorum:
 		x.quorum(h)
 	}
-	// After the servers one by one: this compares them with each other.
+	// Each server has been examined by itself. This compares them with each other.
 	x.clocks(h)
 	for _, part := range h.Parts {
-		// Inside the loop, because the recursion resets it.
+		// It is set for each part, because the recursive call resets it.
 		x.inQuorum = h.Topology == engine.Quorum
 		x.engine(part, part.Name)
 	}

@@ -28,14 +28,14 @@ func good(addr string) engine.Node {
 	}
 }
 
-// but returns a good server with a change.
-func but(change func(*engine.Node)) engine.Node {
+// goodExcept returns a good server with a change.
+func goodExcept(change func(*engine.Node)) engine.Node {
 	n := good("a:6379")
 	change(&n)
 	return n
 }
 
-func alone(n engine.Node) engine.Health {
+func standalone(n engine.Node) engine.Health {
 	return engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{n}}
 }
 
@@ -68,7 +68,7 @@ func cluster() engine.Health {
 func quorum(addrs ...string) engine.Health {
 	h := engine.Health{Topology: engine.Quorum}
 	for _, addr := range addrs {
-		part := alone(good(addr))
+		part := standalone(good(addr))
 		part.Name = addr
 		h.Parts = append(h.Parts, part)
 	}
@@ -81,7 +81,7 @@ func changed(h engine.Health, change func(*engine.Health)) engine.Health {
 	return h
 }
 
-var errGone = errors.New("connection refused")
+var errRefused = errors.New("connection refused")
 
 // cases are engines and their expected findings.
 var cases = []struct {
@@ -89,39 +89,39 @@ var cases = []struct {
 	health engine.Health
 	want   string // severity and code of each
 }{
-	{"a server that syncs at every write", alone(good("a:6379")), ""},
+	{"a server that syncs at every write", standalone(good("a:6379")), ""},
 	{"the embedded engine", engine.Health{Topology: engine.Embedded, Nodes: []engine.Node{{Addr: "in process", Role: engine.Primary, AppendOnly: "no"}}}, ""},
 	{"healthy sentinels", sentinel(), ""},
 	{"a healthy cluster", cluster(), ""},
 	{"a healthy quorum", quorum("a:1", "b:1", "c:1"), ""},
 
-	{"eviction", alone(but(func(n *engine.Node) { n.MaxMemory, n.Eviction = 64<<20, "allkeys-lru" })), "fail eviction"},
-	{"eviction of keys with an expiry", alone(but(func(n *engine.Node) { n.MaxMemory, n.Eviction = 2<<30, "volatile-ttl" })), "fail eviction"},
-	{"eviction without a limit", alone(but(func(n *engine.Node) { n.Eviction = "allkeys-lru" })), ""},
-	{"memory almost full", alone(but(func(n *engine.Node) { n.MaxMemory, n.UsedMemory = 100<<20, 90<<20 })), "warn memory-full"},
-	{"no append-only file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), "warn forgets"},
-	{"snapshots only", alone(but(func(n *engine.Node) { n.AppendOnly, n.Snapshots = "no", true })), "warn snapshots-only"},
-	{"never synced", alone(but(func(n *engine.Node) { n.AppendOnly = "no-sync" })), "warn never-synced"},
-	{"synced every second", alone(but(func(n *engine.Node) { n.AppendOnly = "everysec" })), "note every-second"},
-	{"an unknown sync interval", alone(but(func(n *engine.Node) { n.AppendOnly = "yes" })), "note sync-unknown"},
-	{"replicas without acks", alone(but(func(n *engine.Node) { n.Replicas = 2 })), "warn min-replicas, note no-acks"},
-	{"missing replicas", alone(but(func(n *engine.Node) { n.MinReplicas = 1 })), "fail too-few-replicas"},
-	{"acks without a replica", changed(alone(good("a:6379")), func(h *engine.Health) { h.Acks = "any" }), "fail acks-without-replica"},
-	{"a clock ahead", alone(but(func(n *engine.Node) { n.Offset = 5 * time.Second })), "warn clock"},
-	{"a clock behind", alone(but(func(n *engine.Node) { n.Offset = -301 * time.Millisecond })), "warn clock"},
-	{"a clock difference within the latency", alone(but(func(n *engine.Node) { n.Offset, n.Latency = 310*time.Millisecond, 100*time.Millisecond })), ""},
-	{"a distant server", alone(but(func(n *engine.Node) { n.Latency = 250 * time.Millisecond })), "warn latency"},
-	{"an old server", alone(but(func(n *engine.Node) { n.Version = "6.0.16" })), "fail old"},
-	{"Valkey", alone(but(func(n *engine.Node) { n.Version = "valkey 8.0.1" })), ""},
-	{"an unreachable server", alone(engine.Node{Addr: "a:6379", Err: errGone}), "fail unreachable"},
-	{"a server without a password", alone(but(func(n *engine.Node) { n.Exposed = true })), "warn exposed"},
-	{"a user with few permissions", alone(but(func(n *engine.Node) { n.Denied = []string{"EVALSHA", "CONFIG GET", "WAIT"} })), "fail denied, note unread"},
-	{"a user without the channels of clients", alone(but(func(n *engine.Node) { n.Denied = []string{"&interlock_client:*"} })), "warn denied-channel"},
-	{"a replica", alone(but(func(n *engine.Node) { n.Role, n.Primary, n.Linked = engine.Replica, "z:6379", true })), "fail on-replica"},
+	{"eviction", standalone(goodExcept(func(n *engine.Node) { n.MaxMemory, n.Eviction = 64<<20, "allkeys-lru" })), "fail eviction"},
+	{"eviction of keys with an expiry", standalone(goodExcept(func(n *engine.Node) { n.MaxMemory, n.Eviction = 2<<30, "volatile-ttl" })), "fail eviction"},
+	{"eviction without a limit", standalone(goodExcept(func(n *engine.Node) { n.Eviction = "allkeys-lru" })), ""},
+	{"memory almost full", standalone(goodExcept(func(n *engine.Node) { n.MaxMemory, n.UsedMemory = 100<<20, 90<<20 })), "warn memory-full"},
+	{"no append-only file", standalone(goodExcept(func(n *engine.Node) { n.AppendOnly = "no" })), "warn forgets"},
+	{"snapshots only", standalone(goodExcept(func(n *engine.Node) { n.AppendOnly, n.Snapshots = "no", true })), "warn snapshots-only"},
+	{"never synced", standalone(goodExcept(func(n *engine.Node) { n.AppendOnly = "no-sync" })), "warn never-synced"},
+	{"synced every second", standalone(goodExcept(func(n *engine.Node) { n.AppendOnly = "everysec" })), "note every-second"},
+	{"an unknown sync interval", standalone(goodExcept(func(n *engine.Node) { n.AppendOnly = "yes" })), "note sync-unknown"},
+	{"replicas without acks", standalone(goodExcept(func(n *engine.Node) { n.Replicas = 2 })), "warn min-replicas, note no-acks"},
+	{"missing replicas", standalone(goodExcept(func(n *engine.Node) { n.MinReplicas = 1 })), "fail too-few-replicas"},
+	{"acks without a replica", changed(standalone(good("a:6379")), func(h *engine.Health) { h.Acks = "any" }), "fail acks-without-replica"},
+	{"a clock ahead", standalone(goodExcept(func(n *engine.Node) { n.Offset = 5 * time.Second })), "warn clock"},
+	{"a clock behind", standalone(goodExcept(func(n *engine.Node) { n.Offset = -301 * time.Millisecond })), "warn clock"},
+	{"a clock difference within the latency", standalone(goodExcept(func(n *engine.Node) { n.Offset, n.Latency = 310*time.Millisecond, 100*time.Millisecond })), ""},
+	{"a distant server", standalone(goodExcept(func(n *engine.Node) { n.Latency = 250 * time.Millisecond })), "warn latency"},
+	{"an old server", standalone(goodExcept(func(n *engine.Node) { n.Version = "6.0.16" })), "fail old"},
+	{"Valkey", standalone(goodExcept(func(n *engine.Node) { n.Version = "valkey 8.0.1" })), ""},
+	{"an unreachable server", standalone(engine.Node{Addr: "a:6379", Err: errRefused}), "fail unreachable"},
+	{"a server without a password", standalone(goodExcept(func(n *engine.Node) { n.Exposed = true })), "warn exposed"},
+	{"a user with few permissions", standalone(goodExcept(func(n *engine.Node) { n.Denied = []string{"EVALSHA", "CONFIG GET", "WAIT"} })), "fail denied, note unread"},
+	{"a user without the channels of clients", standalone(goodExcept(func(n *engine.Node) { n.Denied = []string{"&interlock_client:*"} })), "warn denied-channel"},
+	{"a replica", standalone(goodExcept(func(n *engine.Node) { n.Role, n.Primary, n.Linked = engine.Replica, "z:6379", true })), "fail on-replica"},
 
 	{"a disconnected replica", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Linked = false }), "warn link-down"},
-	{"an unreachable replica", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Err = errGone }), "warn unreachable"},
-	{"an unreachable primary", changed(sentinel(), func(h *engine.Health) { h.Nodes[0].Err = errGone }), "fail unreachable"},
+	{"an unreachable replica", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Err = errRefused }), "warn unreachable"},
+	{"an unreachable primary", changed(sentinel(), func(h *engine.Health) { h.Nodes[0].Err = errRefused }), "fail unreachable"},
 	{"a primary without a replica", changed(sentinel(), func(h *engine.Health) {
 		h.Acks, h.Nodes[0].Replicas, h.Nodes[0].MinReplicas = "", 0, 0
 	}), "warn no-replica"},
@@ -129,7 +129,7 @@ var cases = []struct {
 		h.Nodes[1].Offset, h.Nodes[2].Offset = 200*time.Millisecond, -200*time.Millisecond
 	}), "warn clocks-apart"},
 	{"two sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes = h.Nodes[:5] }), "warn few-sentinels"},
-	{"unreachable sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes[4].Err, h.Nodes[5].Err = errGone, errGone }),
+	{"unreachable sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes[4].Err, h.Nodes[5].Err = errRefused, errRefused }),
 		"fail sentinels-away, warn unreachable, warn unreachable"},
 	{"sentinels that disagree", changed(sentinel(), func(h *engine.Health) { h.Nodes[5].Primary = "b:6379" }), "fail sentinels-split"},
 	{"unknown sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes = h.Nodes[:3] }), ""},
@@ -154,9 +154,9 @@ var cases = []struct {
 	{"a quorum with a replica", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[2].Nodes[0].Role, h.Parts[2].Nodes[0].Primary, h.Parts[2].Nodes[0].Linked = engine.Replica, "a:1", true
 	}), "fail quorum-replica, fail on-replica"},
-	{"a quorum that lost a minority", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) { h.Parts[0].Nodes[0].Err = errGone }), "warn unreachable"},
+	{"a quorum that lost a minority", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) { h.Parts[0].Nodes[0].Err = errRefused }), "warn unreachable"},
 	{"a quorum that lost its majority", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
-		h.Parts[0].Nodes[0].Err, h.Parts[1].Nodes[0].Err = errGone, errGone
+		h.Parts[0].Nodes[0].Err, h.Parts[1].Nodes[0].Err = errRefused, errRefused
 	}), "fail quorum-away, warn unreachable, warn unreachable"},
 	{"a quorum of engines without probes", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		for i := range h.Parts {
@@ -171,7 +171,7 @@ var cases = []struct {
 	}), "warn clocks-apart"},
 	{"a standby with a notice", engine.Health{
 		Topology: engine.Standby, Notices: []string{"the primary is active (epoch 0)"},
-		Parts: []engine.Health{alone(good("a:1")), alone(good("b:1"))},
+		Parts: []engine.Health{standalone(good("a:1")), standalone(good("b:1"))},
 	}, "note notice"},
 }
 
@@ -190,7 +190,7 @@ func TestExamine(t *testing.T) {
 				t.Errorf("found %q, want %q", text, c.want)
 			}
 			if worst, _, _ := strings.Cut(c.want, " "); string(r.Worst()) != worst {
-				t.Errorf("the worst is %q", r.Worst())
+				t.Errorf("Worst() = %q, want %q", r.Worst(), worst)
 			}
 		})
 	}
@@ -202,13 +202,13 @@ func TestExamine(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	h := alone(but(func(n *engine.Node) { n.Offset, n.Latency = 50*time.Millisecond, 30*time.Millisecond }))
+	h := standalone(goodExcept(func(n *engine.Node) { n.Offset, n.Latency = 50*time.Millisecond, 30*time.Millisecond }))
 	if r := doctor.Examine(h); len(r.Findings) > 0 {
-		t.Errorf("found %v", r.Findings)
+		t.Errorf("the default options find %v, want nothing", r.Findings)
 	}
 	r := doctor.Examine(h, doctor.Lease(time.Second), doctor.Timeout(200*time.Millisecond))
 	if r.Count(doctor.Warn) != 2 {
-		t.Errorf("a short lease and a short timeout find %v", r.Findings)
+		t.Errorf("a short lease and a short timeout find %v, want 2 warnings", r.Findings)
 	}
 }
 
@@ -219,15 +219,15 @@ func TestGuarantees(t *testing.T) {
 		want   []doctor.Row
 	}{
 		{"embedded", engine.Health{Topology: engine.Embedded}, []doctor.Row{doctor.InProcess}},
-		{"no append-only file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), []doctor.Row{doctor.NoFile}},
-		{"an unreachable server", alone(engine.Node{Err: errGone}), []doctor.Row{doctor.NoFile}},
-		{"every second", alone(but(func(n *engine.Node) { n.AppendOnly = "everysec" })), []doctor.Row{doctor.FileSecond}},
-		{"always", alone(good("a:1")), []doctor.Row{doctor.FileAlways}},
+		{"no append-only file", standalone(goodExcept(func(n *engine.Node) { n.AppendOnly = "no" })), []doctor.Row{doctor.NoFile}},
+		{"an unreachable server", standalone(engine.Node{Err: errRefused}), []doctor.Row{doctor.NoFile}},
+		{"every second", standalone(goodExcept(func(n *engine.Node) { n.AppendOnly = "everysec" })), []doctor.Row{doctor.FileSecond}},
+		{"always", standalone(good("a:1")), []doctor.Row{doctor.FileAlways}},
 		{"sentinels with acks", sentinel(), []doctor.Row{doctor.FailoverAck}},
 		{"sentinels without acks", changed(sentinel(), func(h *engine.Health) { h.Acks = "" }), []doctor.Row{doctor.Failover}},
 		{"a cluster whose primary writes without replicas", changed(cluster(), func(h *engine.Health) { h.Nodes[2].MinReplicas = 0 }), []doctor.Row{doctor.Failover}},
 		{"a quorum", quorum("a:1", "b:1", "c:1"), []doctor.Row{doctor.Majority}},
-		{"a standby", engine.Health{Topology: engine.Standby, Parts: []engine.Health{sentinel(), alone(good("a:1"))}},
+		{"a standby", engine.Health{Topology: engine.Standby, Parts: []engine.Health{sentinel(), standalone(good("a:1"))}},
 			[]doctor.Row{doctor.TwoSides, doctor.FailoverAck, doctor.FileAlways}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestTextsTakeTheSameArguments(t *testing.T) {
 	for code, texts := range doctor.Forms() {
 		for _, text := range texts {
 			if text.EN == "" || text.ZH == "" || len(verb.FindAllString(text.EN, -1)) != len(verb.FindAllString(text.ZH, -1)) {
-				t.Errorf("%s: %q beside %q", code, text.EN, text.ZH)
+				t.Errorf("%s: %q and %q have different arguments, or one is empty", code, text.EN, text.ZH)
 			}
 		}
 	}
@@ -278,7 +278,7 @@ func TestJSON(t *testing.T) {
 	for _, l := range []doctor.Language{doctor.English, doctor.Chinese} {
 		text, err := doctor.Examine(h).JSON(l)
 		if err != nil || !json.Valid(text) {
-			t.Fatal(err)
+			t.Fatalf("JSON: error %v, or invalid JSON:\n%s", err, text)
 		}
 		golden(t, "report."+string(l)+".json", text)
 	}
@@ -297,6 +297,6 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; -update writes it:\n%s", file, got)
+		t.Errorf("%s differs; run the test with -update to write it:\n%s", file, got)
 	}
 }

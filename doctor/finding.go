@@ -22,7 +22,7 @@ type Severity string
 // The severities, worst first.
 const (
 	Fail Severity = "fail" // locks are lost, granted twice, or cannot be granted
-	Warn Severity = "warn" // that happens if something else fails, too
+	Warn Severity = "warn" // the same happens if something else fails as well
 	Note Severity = "note" // information
 )
 

@@ -71,7 +71,7 @@ type findingJSON struct {
 // nodeJSON is a node. The names of durations contain their units. A missing field means
 // zero or unknown: an unreachable server reveals only its address and error.
 type nodeJSON struct {
-	Part        string      `json:"part,omitempty"` // of a quorum or a standby
+	Part        string      `json:"part,omitempty"` // the part of a quorum or a standby
 	Addr        string      `json:"addr"`
 	Role        engine.Role `json:"role,omitempty"`
 	Version     string      `json:"version,omitempty"`
@@ -81,15 +81,15 @@ type nodeJSON struct {
 	OffsetUs    int64       `json:"clock_offset_us,omitempty"` // above 0: the server's clock is ahead
 	AppendOnly  string      `json:"appendonly,omitempty"`
 	Snapshots   bool        `json:"snapshots,omitempty"`
-	Eviction    string      `json:"maxmemory_policy,omitempty"` // these names are those of the server's own settings
+	Eviction    string      `json:"maxmemory_policy,omitempty"` // named like the server's own setting
 	MaxMemory   int64       `json:"maxmemory,omitempty"`        // bytes; absent: no limit, or unknown
 	UsedMemory  int64       `json:"used_memory,omitempty"`
 	Exposed     bool        `json:"exposed,omitempty"`
-	Primary     string      `json:"primary,omitempty"` // of a replica, or as a sentinel sees it
+	Primary     string      `json:"primary,omitempty"` // the primary of a replica, or the one that a sentinel names
 	Linked      bool        `json:"linked,omitempty"`  // a replica is connected to its primary
 	Replicas    int         `json:"replicas,omitempty"`
 	MinReplicas int         `json:"min_replicas_to_write,omitempty"`
-	Slots       int         `json:"slots,omitempty"`  // of a cluster's primary
+	Slots       int         `json:"slots,omitempty"`  // number of slots of a primary in a cluster
 	Denied      []string    `json:"denied,omitempty"` // commands without permission
 	Error       string      `json:"error,omitempty"`
 }

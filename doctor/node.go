@@ -100,7 +100,7 @@ func (x *exam) replication(t engine.Topology, n engine.Node) {
 		return
 	}
 	switch {
-	// The server refuses writes now; the next case is about a failover later.
+	// In this case the server refuses writes now. The next case is about a later failover.
 	case n.MinReplicas > n.Replicas:
 		x.find(TooFewReplicas, n.Addr, n.MinReplicas, n.Replicas)
 	case n.Replicas > 0 && n.MinReplicas == 0:
@@ -114,14 +114,15 @@ func (x *exam) replication(t engine.Topology, n engine.Node) {
 	}
 }
 
-// clock compares a server's clock with ours. The latency limits the precision. The server
-// read its clock at some time during the round trip, so half of it is uncertain.
+// clock compares a server's clock with ours. The server read its clock at some time during
+// the round trip, so the offset is uncertain by half the latency.
 func (x *exam) clock(n engine.Node) {
 	// 1 % of the lease is the drift that locks tolerate.
 	if off := n.Offset.Abs() - n.Latency/2; off > x.lease/100 {
 		x.find(Clock, n.Addr, Offset(n.Offset), x.lease/100, x.lease)
 	}
-	// A tenth of the timeout, on an idle connection: under load, latencies grow.
+	// The limit is a tenth of the timeout: this latency is that of an idle connection, and
+	// latencies grow under load.
 	if n.Latency > x.timeout/10 {
 		x.find(Latency, n.Addr, n.Latency.Round(time.Millisecond), x.timeout)
 	}
@@ -139,7 +140,7 @@ func (x *exam) access(n engine.Node) {
 	var needed, other []string
 	for _, c := range n.Denied {
 		switch {
-		// Not needed, so not a finding.
+		// Without acks WAIT is not needed, so this is not a finding.
 		case c == "WAIT" && x.acks == "":
 		case slices.Contains(probeCommands, c):
 			other = append(other, c)
@@ -160,9 +161,9 @@ func (x *exam) access(n engine.Node) {
 	}
 }
 
-// before reports whether a version is older than major.minor. An unknown format, such as
-// that of another server, is not. A Valkey version begins with its
-// name, and none of them is too old.
+// before reports whether a version is older than major.minor. A version with an unknown
+// format is not older. That includes Valkey, whose versions begin with its name: none of
+// them is too old.
 func before(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

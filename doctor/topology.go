@@ -24,7 +24,7 @@ func (x *exam) sentinels(h engine.Health) {
 			all++
 			if n.Err == nil {
 				answer++
-				primaries[n.Primary] = true // a set: more than one is a split
+				primaries[n.Primary] = true // more than one is a split
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (x *exam) cluster(h engine.Health) {
 			x.find(NoReplica, n.Addr)
 		}
 	}
-	// Without an answer, 0 slots says nothing.
+	// Without an answer, h.Slots is 0 because the slots are unknown.
 	if answered && h.Slots < clusterSlots {
 		x.find(Uncovered, "", clusterSlots-h.Slots, clusterSlots)
 	}
@@ -68,7 +68,7 @@ func (x *exam) quorum(h engine.Health) {
 	// which would vote twice.
 	hosts, runs := make(map[string]int), make(map[string]string)
 	for _, part := range h.Parts {
-		if reached(part) || silent(part) {
+		if reached(part) || withoutProbe(part) {
 			up++
 		}
 		for _, node := range part.Nodes {
@@ -102,8 +102,8 @@ func (x *exam) quorum(h engine.Health) {
 	}
 }
 
-// silent reports whether a part does not support probes. It counts as up.
-func silent(h engine.Health) bool {
+// withoutProbe reports whether a part does not support probes. Such a part counts as up.
+func withoutProbe(h engine.Health) bool {
 	for _, n := range h.Nodes {
 		if !errors.Is(n.Err, errors.ErrUnsupported) {
 			return false
@@ -124,7 +124,7 @@ func (x *exam) clocks(h engine.Health) {
 			last = n
 		}
 	}
-	// None or one was reached, so there is nothing to compare.
+	// At most one server was reached, so there is nothing to compare.
 	if first == nil || first == last {
 		return
 	}

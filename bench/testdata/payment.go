@@ -8,7 +8,7 @@ import (
 	_ "github.com/interlock-go/interlock/on"
 )
 
-// payWoven is what is measured: a function with a directive.
+// payWoven is the measured function, with a directive.
 //
 //interlock:lock name=pay key=order
 //go:noinline
