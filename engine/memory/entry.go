@@ -47,7 +47,7 @@ func (l *entry) count() int {
 	return 1 + len(l.more)
 }
 
-// hasAttempt reports whether attempt is one of them.
+// hasAttempt reports whether attempt shares the hold.
 func (l *entry) hasAttempt(attempt string) bool {
 	return l.attempt == attempt || slices.Contains(l.more, attempt)
 }

@@ -42,7 +42,7 @@ func classOf(span int64) uint8 {
 
 // add queues r.
 func (l *expiryBucket) add(x *records, r *record) {
-	// Closing the gaps is cheaper than a larger queue if more than half of it are gaps.
+	// If more than half of the queue is gaps, closing them is cheaper than growing it.
 	if len(l.queue) == cap(l.queue) && l.n < len(l.queue)/2 {
 		l.compact(x)
 	}

@@ -92,7 +92,7 @@ func (s *shard) inspect(key string, now int64) (engine.Lock, error) {
 
 // inspectQueue adds the waiters. A held lock has waiters of its own family only.
 func (s *shard) inspectQueue(seen *engine.Lock, l *entry, now int64) {
-	// One kind stands for each family that has queues.
+	// The list has one kind of each family that has queues.
 	for _, kind := range []engine.Kind{engine.Fair, engine.Read, engine.Permit} {
 		q := s.queue(engine.Request{Key: seen.Key, Kind: kind}, now)
 		if q == nil || l != nil && l.kind != q.kind {

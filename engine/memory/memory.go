@@ -42,7 +42,7 @@ type Engine struct {
 	shards   [shards]shard
 }
 
-// An Option changes what [New] makes.
+// An Option configures the engine that [New] returns.
 type Option func(*Engine)
 
 // MaxKeys bounds the number of holds, queue positions, latches and their counts,

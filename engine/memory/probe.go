@@ -13,8 +13,8 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Health{}, err
 	}
-	// The settings are in Redis's terms, so that callers judge all engines alike. Offset
-	// is what Step has added.
+	// The settings are in Redis's terms, so that callers can compare engines. Offset is the
+	// time that Step has added.
 	n := engine.Node{
 		Addr: "in process", ID: e.id, Role: engine.Primary, Version: runtime.Version(), Uptime: time.Since(e.start),
 		Offset: time.Duration(e.now() - time.Now().UnixNano()), AppendOnly: "no", Eviction: "noeviction",

@@ -151,9 +151,9 @@ func (s *shard) setWaiters(q *queue, waiters []*waiter) {
 	}
 }
 
-// prune removes the waiters that are to be forgotten. If another position has expired, it
-// notifies the waiters that may be granted the lock now. If the clock was set back, it
-// shortens each position to its QueueLease.
+// prune removes the waiters that are to be forgotten. If a position has expired since
+// lastSeen, it notifies the waiters that may be granted the lock now. If the clock was set
+// back, it shortens each position to its QueueLease.
 func (s *shard) prune(q *queue, now int64) {
 	expired := false
 	for _, w := range q.waiters {

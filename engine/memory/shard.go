@@ -52,8 +52,8 @@ func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 	return s.grant(l, r, now)
 }
 
-// reenter grants l to its holder once more. h is the holder's hold. A repeated request of
-// one attempt counts once.
+// reenter grants l again to its holder, whose hold is h. A repeated request of one attempt
+// counts once.
 func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
 	if !h.hasAttempt(r.Attempt) {
 		h.more = append(h.more, r.Attempt)

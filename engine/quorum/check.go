@@ -44,7 +44,7 @@ func (e *Engine) acquireTimeout(lease time.Duration) time.Duration {
 }
 
 // detached returns a context that does not end with the caller's: a call to a node
-// goes on after the caller has its answer.
+// continues after the caller has its answer.
 func detached(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), d)
 }

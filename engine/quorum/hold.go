@@ -55,7 +55,7 @@ func (h *holds) add(r engine.Request, fence uint64, agreed, same bool, fences []
 	}
 	h.sweep()
 	known := h.all[holdKeyOf(r)]
-	// After a loss, the nodes granted the lock anew, and the old fences no longer apply.
+	// The earlier hold was lost and the nodes made new grants, so its fences no longer apply.
 	if known == nil || !same {
 		known = &hold{fences: make([]uint64, len(fences)), maybePending: make([]bool, len(fences))}
 		h.all[holdKeyOf(r)] = known

@@ -124,7 +124,7 @@ func (p inspector) List(ctx context.Context, pattern, cursor string) (locks []en
 			return nil, "", fmt.Errorf("quorum: list locks: %d of %d nodes did not answer: %w", down, len(p.nodes), err)
 		}
 	}
-	if locks, err = p.look(ctx, at, found); err != nil {
+	if locks, err = p.inspectListed(ctx, at, found); err != nil {
 		return nil, "", err
 	}
 	if inner == "" {
@@ -165,8 +165,8 @@ func parseCursor(cursor string, nodes int) (at, down int, inner string, err erro
 	return 0, 0, "", fmt.Errorf("quorum: unknown cursor %q: begin with an empty one", cursor)
 }
 
-// look inspects at all nodes the locks that one node has listed.
-func (p inspector) look(ctx context.Context, at int, found []engine.Lock) (locks []engine.Lock, err error) {
+// inspectListed inspects at all nodes the locks that one node has listed.
+func (p inspector) inspectListed(ctx context.Context, at int, found []engine.Lock) (locks []engine.Lock, err error) {
 	if len(found) == 0 {
 		return nil, nil
 	}

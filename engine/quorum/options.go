@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An Option changes what [New] makes.
+// An Option configures the engine that [New] returns.
 type Option func(*Engine)
 
 const (

@@ -10,8 +10,8 @@
 // # Guarantees
 //
 // A lock has one holder at a time under two conditions. The clocks of this process
-// and the nodes run at the same rate to 1 % over a lease, and none is set by more.
-// Only a minority of nodes is down or has lost its memory.
+// and the nodes differ by at most 1 % in rate, and none is set by more than 1 % of a
+// lease. Only a minority of nodes is down or has lost its memory.
 //
 // Fences of requests with Fenced rise strictly while a majority of the nodes that
 // know the last fence keeps it. Otherwise they follow the nodes' clocks.

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// The states that claim.lua returns besides those of package engine, whose numbers
-// it shares.
+// The codes that claim.lua returns in addition to the states of package engine. Their
+// numbers follow those of the states.
 const (
 	codeClaimed = iota + int64(engine.Unknown) + 1
 	codeClaimAbandoned

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Client is what an [Engine] needs of a Redis library. Its methods are safe
-// for concurrent use.
+// A Client connects an [Engine] to a Redis library. Its methods are safe for concurrent
+// use.
 //
 // Errors tell whether a call took effect. After a [ReplyError] of the server or a
 // *[NotSentError] it did not; after any other error it may have.
@@ -24,8 +24,8 @@ type Client interface {
 	// goroutine at a time.
 	Listen(ctx context.Context, m PublishMode, onMessage func(channel string)) (Listener, error)
 
-	// Close closes what the Client has opened, and waits for it. A library client of
-	// the caller stays open.
+	// Close closes the connections that the Client has opened, and waits until they are
+	// closed. A library client of the caller stays open.
 	Close() error
 }
 
@@ -66,9 +66,9 @@ type Call struct {
 	late lateGrant
 }
 
-// OnLateReply returns a function for the reply that arrives after Eval has returned because
-// its context ended. A [Client] that sees such replies takes the function before Eval
-// returns, and its Close waits for it.
+// OnLateReply returns a function to call with a reply that arrives after Eval has returned
+// because its context ended. A [Client] that can receive such replies calls OnLateReply
+// before Eval returns. Its Close waits until the function has returned.
 func (c *Call) OnLateReply() func(Reply) { return c.late.undo }
 
 // A Reply is the result of a script: an integer, or an array of integers and strings.

@@ -11,8 +11,8 @@ import (
 // carry a deadline by that clock.
 //
 // The estimate is never ahead of the server, unless the server set its clock back
-// after its last reply: each reply is older than its arrival. An estimate that is
-// behind costs a punctual call a second round trip at worst.
+// after its last reply: each reply is older than its arrival. If the estimate is behind,
+// a call that is not late may need a second round trip.
 type serverClock struct {
 	start  time.Time
 	offset atomic.Int64 // server's µs minus ours; unknown before the first reply
@@ -45,11 +45,12 @@ func (c *serverClock) after(d time.Duration) int64 {
 	return (c.local() + offset + d.Microseconds()) &^ (granularity - 1)
 }
 
-// granularity in µs gives calls of about the same time the same deadline, so that its
-// text can be cached. Rounded down, a deadline is early at worst.
+// granularity is the step between deadlines, in µs. Calls of about the same time have the
+// same deadline, so that its text can be cached. Deadlines are rounded down, so none is too
+// late.
 const granularity = 1 << 10
 
-// text renders what after returned.
+// text renders a deadline that after has returned.
 func (c *serverClock) text(deadline int64) string {
 	return c.cached.text(deadline, func(us int64) string { return strconv.FormatInt(us, 10) })
 }

@@ -53,19 +53,20 @@ func notRecord(name string) error {
 	return fail(name, "the key is not a record, and was not changed", engine.ErrKind)
 }
 
-// upgradeError is the error of a reader that asks for the write lock.
+// upgradeError is the error of a reader that requests the write lock.
 func upgradeError(name string) error {
 	return fail(name, "a reader cannot acquire the write lock, it would wait for itself: release the read lock first, or begin with the write lock",
 		engine.ErrUpgrade)
 }
 
-// fullError is the error of one reader more than MaxReaders.
+// fullError is the error of a reader beyond MaxReaders.
 func fullError(name string) error {
 	return fail(name, fmt.Sprintf("the lock has %d readers: release some, or spread the readers over several locks", engine.MaxReaders),
 		engine.ErrFull)
 }
 
-// explain wraps the error of a call: whether it may have taken effect, and what to do.
+// explain wraps the error of a call. The text says whether the call may have taken effect,
+// and what to do.
 func (e *Engine) explain(ctx context.Context, name string, s *Script, err error) error {
 	var reply ReplyError
 	if errors.As(err, &reply) {
@@ -160,8 +161,8 @@ func replyFailure(name string, s *Script, reply ReplyError) error {
 	return fail(name, fmt.Sprintf("%s: %s: %v", s.Name, v.hint, reply), v.err, reply)
 }
 
-// otherContextEnded reports whether err is the end of a context other than ctx: that of
-// the caller who was opening the connection for this call.
+// otherContextEnded reports whether err is the context error of another caller: the one
+// that was opening the connection for this call.
 func otherContextEnded(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return false

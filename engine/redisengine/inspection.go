@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An inspection is what inspect.lua or force_release.lua returned.
+// An inspection is the parsed reply of inspect.lua or force_release.lua.
 type inspection struct {
 	lock     engine.Lock
 	attempts []string // the revoked attempts

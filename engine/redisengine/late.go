@@ -27,9 +27,9 @@ func (e *Engine) lateClaim(name string, c *engine.Claim) lateGrant {
 	return lateGrant{engine: e, name: name, attempt: c.Attempt, lease: c.Lease, claim: true}
 }
 
-// undo abandons a grant once more if its attempt was abandoned before it was granted.
-// Otherwise it does nothing: the caller may repeat the attempt, and an abandon that is
-// still to come finds the grant. After a failure the lease ends the grant.
+// undo abandons a late grant again if its attempt was abandoned before the grant.
+// Otherwise it does nothing: the caller may repeat the attempt, and a later Abandon finds
+// the grant. If undo fails, the grant expires with its lease.
 func (g lateGrant) undo(reply Reply) {
 	e := g.engine
 	if e == nil || !g.granted(reply) {

@@ -165,7 +165,7 @@ func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
 	}
 	if l.cluster != nil {
 		// A subscription to the settle channel only tells settle.lua that a subscriber
-		// exists. A cluster node does not know the subscribers of the others.
+		// exists. A cluster node does not know the subscribers of other nodes.
 		return l.notifier.subscribe(l.recordChannel(name))
 	}
 	return l.notifier.subscribe(l.settleChannel, l.recordChannel(name))

@@ -42,7 +42,7 @@ type batchItem struct {
 
 	late lateGrant // undoes a grant whose caller has left
 
-	answer Reply // empty if the call must be sent by itself
+	answer Reply // empty if the caller must send the call directly
 	err    error
 	done   chan struct{} // receives when answer and err are set
 
@@ -172,7 +172,7 @@ func (m *merger) sendBatches(batch []*batchItem) {
 }
 
 // deliver wakes the caller. An error reply may be about another item of the batch, so
-// it leaves the answer empty, and each caller sends its call by itself.
+// it leaves the answer empty, and each caller sends its call directly.
 func (m *merger) deliver(item *batchItem, err error) {
 	if err != nil {
 		item.answer, item.err = Reply{}, noAnswer(context.Background(), err)

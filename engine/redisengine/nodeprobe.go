@@ -50,7 +50,7 @@ func (p *nodeProbe) query(ctx context.Context, command ...string) (any, bool) {
 		return answer, true
 	case !errors.As(err, &reply):
 		p.fail(ctx, err)
-	// Hosted servers rename or remove commands, which looks like an unknown one.
+	// A hosted server may have renamed or removed the command.
 	case reply.Code() == "NOPERM", strings.Contains(string(reply), "unknown command"):
 		p.deny(commandName(command))
 	// Other replies, such as NOSCRIPT, are expected: they show that the command is allowed.

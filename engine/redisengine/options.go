@@ -54,7 +54,7 @@ func Timeout(d time.Duration) Option {
 type PublishMode string
 
 // A subscriber of one command does not receive messages of the other, so all programs
-// that share a lock must use the same.
+// that share a lock must use the same command.
 const (
 	Plain   PublishMode = "PUBLISH"
 	Sharded PublishMode = "SPUBLISH" // Redis 7 and later

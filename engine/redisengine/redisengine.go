@@ -189,8 +189,8 @@ func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	}
 	switch r.Kind {
 	case engine.Fair:
-		// A holder of the same key as an exclusive lock does not know the queue, and
-		// publishes on the common channel.
+		// The holder may have acquired the key as an exclusive lock. Then its release
+		// ignores the queue, and is published on the common channel.
 		return e.notifier.subscribe(lockChannel(name)+":"+r.Holder, lockChannel(name))
 	case engine.Read:
 		return e.notifier.subscribe(rwChannel(name))

@@ -45,9 +45,9 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseR
 	return e.releaseResult(ctx, name, &r, reply, err)
 }
 
-// tombstoneLife returns the lifetime of a tombstone in ms. For one timeout after it
-// was sent, an attempt may be granted without a look at its tombstone, so the
-// tombstone must outlast that.
+// tombstoneLife returns the lifetime of a tombstone in ms. Within one timeout after an
+// attempt was sent, it may be granted without reading its tombstone. So the tombstone must
+// last longer than that.
 func (e *Engine) tombstoneLife(lease time.Duration) string {
 	return strconv.FormatInt(max(ceil(lease), 2*ceil(e.timeout)), 10)
 }

@@ -14,8 +14,8 @@ import (
 
 var _ Discoverer = (*rueidisClient)(nil)
 
-// discover returns what the URL says. Probes have their own connections, which the engine
-// does not count.
+// discover returns the topology that the URL describes. Probes have their own connections,
+// which the engine does not count.
 func (a *address) discover() Topology {
 	s := Topology{Topology: a.topology, Servers: a.hosts, Anonymous: a.password == "", Dial: a.dialNode}
 	if a.topology == engine.Sentinel {

@@ -41,8 +41,8 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 	return e.client.Eval(ctx, c)
 }
 
-// settleArgs adds the arguments with which settle.lua publishes. In a cluster no node
-// knows the subscribers of the others.
+// settleArgs adds the arguments with which settle.lua publishes. In a cluster the number of
+// subscribers is not known, because no node knows the subscribers of other nodes.
 func (e *Engine) settleArgs(c *Call) {
 	// settle.lua publishes nothing if the settle channel has no subscribers. That saves
 	// most settlements a PUBLISH.

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A view is what this process may do. It is immutable; a change publishes a new one.
+// A view says what this process may do now. It is immutable; a change publishes a new one.
 type view struct {
 	*sideState                // the active side
 	epoch       uint64        // number of switches

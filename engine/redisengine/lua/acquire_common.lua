@@ -1,4 +1,4 @@
--- Shared by the scripts that acquire a lock; comes after clock.lua. It refuses
+-- Shared by the scripts that acquire a lock; must follow clock.lua. It refuses
 -- late and abandoned attempts, and makes fences.
 --
 -- KEYS  1  the lock; the keys of its kind follow

@@ -5,7 +5,7 @@
 --       3  when their reservations expire      4  how long they are
 -- ARGV  see acquire_common.lua
 --
--- Returns what acquire_common.lua says.
+-- Returns: see acquire_common.lua.
 
 local queue = {list = true, key = KEYS[2], expiries = KEYS[3], leases = KEYS[4]}
 

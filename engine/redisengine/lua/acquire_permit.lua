@@ -10,7 +10,7 @@
 --       9  PUBLISH or SPUBLISH
 --      10  the channel; a waiter's channel is this one, a colon and its name
 --
--- Returns what acquire_common.lua says.
+-- Returns: see acquire_common.lua.
 
 local fences, queue = KEYS[2], {key = KEYS[3], expiries = KEYS[4], leases = KEYS[5]}
 local limit, name = tonumber(ARGV[8]), holder .. '/' .. attempt

@@ -7,7 +7,7 @@
 --       8  the largest number of readers
 --       9  see readwrite.lua
 --
--- Returns what acquire_common.lua says.
+-- Returns: see acquire_common.lua.
 
 local readers = {key = KEYS[2], expiries = KEYS[4], leases = KEYS[5]}
 local writers = {key = KEYS[3], expiries = KEYS[4], leases = KEYS[5]}

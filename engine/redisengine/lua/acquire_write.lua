@@ -6,7 +6,7 @@
 -- ARGV  see acquire_common.lua
 --       8  see readwrite.lua
 --
--- Returns what acquire_common.lua says.
+-- Returns: see acquire_common.lua.
 
 local writers = {key = KEYS[2], expiries = KEYS[4], leases = KEYS[5]}
 local readers = {key = KEYS[3], expiries = KEYS[4], leases = KEYS[5]}

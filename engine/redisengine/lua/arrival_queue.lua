@@ -1,5 +1,5 @@
 -- Shared by the kinds whose queues are sorted by arrival, in µs of the server's
--- clock; comes after queue.lua.
+-- clock; must follow queue.lua.
 
 -- arrival_of returns when name arrived, if it still has its position.
 local function arrival_of(queue, name)

@@ -11,10 +11,11 @@
 --
 -- Returns, with times in µs of the server's clock:
 --   now               all claims are granted, with now as their fence
---   {now, i, …, j …}  all but these, counted from 1, each followed by what
---                     record_reply.lua says. The state may also be 5 granted with
---                     another fence or once more, 6 abandoned, 7 another fingerprint,
---                     and 9 granted over an unknown outcome
+--   {now, i, …, j …}  all claims but the i-th, the j-th and so on are granted with now
+--                     as their fence. After each index come the items of
+--                     record_reply.lua. The state may also be 5 granted with another
+--                     fence or granted before, 6 abandoned, 7 another fingerprint, and
+--                     9 granted over an unknown outcome
 --   {now}             all claims are late: send again with deadline 0
 
 local time = redis.call('TIME')

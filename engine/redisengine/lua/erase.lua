@@ -3,7 +3,7 @@
 -- KEYS  1  the lock entry   2  the result entry   3  the channel
 -- ARGV  1  PUBLISH or SPUBLISH
 --
--- Returns what lookup.lua returns about the record before, without the result.
+-- Returns what lookup.lua returns before the deletion, without the result.
 
 local before = look_up(KEYS[1], KEYS[2], false)
 if before[1] >= 2 and before[1] <= 4 then

@@ -1,4 +1,4 @@
--- Shared by acquire.lua and acquire_fair.lua; comes after acquire_common.lua.
+-- Shared by acquire.lua and acquire_fair.lua; must follow acquire_common.lua.
 --
 -- An exclusive or fair lock is a hash: <holder> with its number of entries, and
 -- fence:<attempt> with the fence of each entry.
@@ -36,8 +36,8 @@ local function take()
   return granted(fence, 1)
 end
 
--- enter grants the lock to its holder once more, or repeats the answer to an
--- attempt that has entered before.
+-- enter grants the lock to its holder again, or repeats the answer to an attempt that
+-- has entered before.
 local function enter(found, left)
   local count, fence = tonumber(found.count), tonumber(found.entry)
   if not fence then

@@ -17,7 +17,7 @@
 -- A hash or set with more members is not a lock.
 local max_size = 10000
 
--- At most so many waiters of a queue are reported.
+-- The largest number of waiters that are reported for one queue.
 local max_waiters = 1000
 
 local lock, fences = KEYS[1], KEYS[10]

@@ -6,8 +6,8 @@
 --       5  prefix of result entries
 --
 -- Returns an array: the next cursor, 0 at the end; the time in µs of the server's
--- clock; and for each record the name after the prefix, and what record_reply.lua
--- says, without the result.
+-- clock; and for each record the name after the prefix, and the items of
+-- record_reply.lua, without the result.
 
 local time = redis.call('TIME')
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])

@@ -2,6 +2,6 @@
 --
 -- KEYS  1  the lock entry   2  the result entry
 --
--- Returns what record_reply.lua says, and the time in µs of the server's clock.
+-- Returns the items of record_reply.lua, and the time in µs of the server's clock.
 
 return look_up(KEYS[1], KEYS[2], true)

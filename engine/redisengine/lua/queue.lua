@@ -1,4 +1,4 @@
--- Shared by the scripts of kinds with a queue; comes after clock.lua.
+-- Shared by the scripts of kinds with a queue; must follow clock.lua.
 --
 -- A queue is a table of three keys:
 --   key       the waiters in order: a list if list is set, otherwise a sorted set
@@ -27,7 +27,7 @@ end
 --   expired            waiters before it whose reservation has expired
 --   lost               waiters whose reservation expired one lease ago, or is missing
 --   shortened          waiters whose reservation is too long because the clock was
---                      set back: names and new expiries in turn
+--                      set back: name, new expiry, name, …
 --   incomplete         none of the positions read is first, and there may be more
 local function scan_front(queue, asking, leaving)
   local seen = {expired = {}, lost = {}, shortened = {}}
@@ -138,7 +138,7 @@ local function redisson_margin(queue, ahead)
   return 0
 end
 
--- trim_redisson shortens the reservations of Redisson's waiters by what they grew
+-- trim_redisson shortens the reservations of Redisson's waiters, which have grown
 -- because our waiters were ahead of them. Otherwise they would last for hours in a
 -- queue that is never empty.
 local function trim_redisson(queue)

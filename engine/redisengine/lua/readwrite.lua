@@ -1,4 +1,4 @@
--- Shared by the scripts of read/write locks; comes after lock_format.lua.
+-- Shared by the scripts of read/write locks; must follow lock_format.lua.
 --
 -- A read/write lock is a hash:
 --   mode          read or write
@@ -36,9 +36,9 @@ local function extend_lease(name, life)
   end
 end
 
--- parse_members returns the names and counts, in turn, in some fields of a lock. It
+-- parse_members returns the holders in some fields of a lock: name, count, name, … It
 -- returns nil if a field does not belong to a read/write lock: other hashes may have
--- a mode, too. A holder with another form of name is known by its fence.
+-- a mode, too. A holder whose name has another form is known by its fence.
 local function parse_members(lock, fields)
   local found = {}
   for i = 1, #fields, 2 do

@@ -1,4 +1,4 @@
--- Shared by the scripts that report records; comes after record.lua.
+-- Shared by the scripts that report records; must follow record.lua.
 --
 -- Such a script returns for each record, with times in µs of the server's clock:
 --   state, fence, time of the grant, ms left, fingerprint, result

@@ -7,7 +7,7 @@
 -- ARGV  see release_common.lua
 --       5  see rw_notify.lua       6  see readwrite.lua
 --
--- Returns what release_common.lua says.
+-- Returns: see release_common.lua.
 
 local writers = {key = KEYS[3], expiries = KEYS[5], leases = KEYS[6]}
 local readers = {key = KEYS[4], expiries = KEYS[5], leases = KEYS[6]}

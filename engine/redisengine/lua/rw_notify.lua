@@ -1,4 +1,4 @@
--- Shared by the scripts that release a read/write lock; comes after
+-- Shared by the scripts that release a read/write lock; must follow
 -- release_common.lua.
 --
 -- ARGV  5  1 if the lock is shared with Redisson, otherwise 0

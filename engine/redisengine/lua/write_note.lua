@@ -6,7 +6,8 @@
 -- KEYS  1  the note
 -- ARGV  1  text            2  the version that it replaces
 --
--- Returns 1 if this write, or the same one before, was made; 0 if another client wrote.
+-- Returns 1 if the note has this text now, also if an earlier call wrote it and its reply
+-- was lost; 0 if another client has written.
 
 local note = redis.call('HMGET', KEYS[1], 'version', 'text')
 local version, read = tonumber(note[1]) or 0, tonumber(ARGV[2])
