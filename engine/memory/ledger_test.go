@@ -122,7 +122,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a settlement as absent leaves nothing", func(t *testing.T) {
+	t.Run("a settlement as absent leaves no entry", func(t *testing.T) {
 		e := memory.New()
 		begin(t, e, claim("one", "1"))
 		settle(t, e, engine.Settlement{Key: "one", Attempt: "1"}, engine.Released)
@@ -188,7 +188,7 @@ func TestExpiredRecordsAreSwept(t *testing.T) {
 			t.Errorf("the engine keeps %d entries, want %d", e.Len(), n)
 		}
 	})
-	t.Run("a clock set back meanwhile", func(t *testing.T) {
+	t.Run("a clock that is set back between claims", func(t *testing.T) {
 		e := memory.New()
 		e.Step(10 * time.Hour)
 		claims(t, e, "ahead")

@@ -167,7 +167,7 @@ func TestClock(t *testing.T) {
 			acquire(t, e, "a", "bob")
 		})
 	})
-	t.Run("a clock that steps back makes no fence fall", func(t *testing.T) {
+	t.Run("fences rise after the clock steps back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := memory.New()
 			first := acquire(t, e, "a", "ann")

@@ -116,8 +116,8 @@ func (m *modelled) mismatch() string {
 	return ""
 }
 
-// TestAll checks that an iteration can be stopped.
-func TestAll(t *testing.T) {
+// TestIterationCanStop stops an iteration before the end.
+func TestIterationCanStop(t *testing.T) {
 	x := newRecords()
 	for n := range 10 {
 		key := fmt.Sprintf("key %d", n)
@@ -134,9 +134,9 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestLate checks that a record is removed at most a quarter of its retention late, although
+// TestBucketsBoundLateness checks that a record is removed at most a quarter of its retention late, although
 // it is queued behind others: retentions in one bucket differ by at most a quarter.
-func TestLate(t *testing.T) {
+func TestBucketsBoundLateness(t *testing.T) {
 	for span := range int64(8) {
 		if classOf(span) != classOf(8) {
 			t.Fatalf("a record with retention %d has its own bucket", span)
@@ -266,9 +266,9 @@ func TestShrinking(t *testing.T) {
 	}
 }
 
-// TestTexts checks that the text buffer of a deleted record is reused, unless it is large
+// TestTextBuffersAreReused checks that the text buffer of a deleted record is reused, unless it is large
 // or most records are unused.
-func TestTexts(t *testing.T) {
+func TestTextBuffersAreReused(t *testing.T) {
 	x := newRecords()
 	r := x.add("a", hashFor("a"))
 	r.text = append(r.text, make([]byte, 200)...)

@@ -178,7 +178,7 @@ func TestProbation(t *testing.T) {
 		all[1].reboot()
 		granted(t, e, request("bob"))
 	})
-	bubble(t, "nodes that are all new count after the longest lease", func(t *testing.T) {
+	bubble(t, "new nodes count after the longest lease", func(t *testing.T) {
 		e := newQuorum(t, memoryNodes(3), quorum.LongestLease(20*time.Second))
 		err := refused(t, e, request("ann"), engine.ErrUnavailable)
 		if !strings.Contains(err.Error(), "were restarted") {

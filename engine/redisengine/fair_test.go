@@ -123,7 +123,7 @@ func TestFairWithRedisson(t *testing.T) {
 			channelOf(key(t)), "0", "30000", owner, strconv.FormatInt(time.Now().UnixMilli(), 10), "publish")
 	}
 
-	t.Run("a Java waiter behind a Go waiter is notified, and served before later ones", func(t *testing.T) {
+	t.Run("a Java waiter behind a Go holder is notified, and granted the lock before later waiters", func(t *testing.T) {
 		t.Parallel()
 		a, c := fair(t, ann, "a"), queued(fair(t, cat, "c"), time.Minute)
 		granted(t, e, a)
@@ -146,7 +146,7 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("a waiter behind a Java waiter keeps its position when Java is served and moves all deadlines", func(t *testing.T) {
+	t.Run("a waiter behind a Java waiter keeps its position when Java is granted the lock and moves all deadlines", func(t *testing.T) {
 		t.Parallel()
 		a, b := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Second)
 		granted(t, e, a)
@@ -248,7 +248,7 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("a Go waiter behind a Java waiter is notified", func(t *testing.T) {
+	t.Run("a Go waiter behind a Java holder is notified", func(t *testing.T) {
 		t.Parallel()
 		b := queued(fair(t, bob, "b"), time.Minute)
 		lock(t, java)

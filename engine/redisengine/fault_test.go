@@ -185,7 +185,7 @@ func lateRequests(t *testing.T) {
 		}
 	})
 
-	t.Run("a first attempt is granted within the timeout, and abandoned once more", func(t *testing.T) {
+	t.Run("a first attempt is granted within the timeout, and can be abandoned again", func(t *testing.T) {
 		r := request(t, ann, "a")
 		arrive := stuck(t, r, canceled)
 		arrive()
@@ -341,7 +341,7 @@ func TestRestartedServer(t *testing.T) {
 		}
 	})
 
-	t.Run("a server that forgets its scripts is sent them again", func(t *testing.T) {
+	t.Run("scripts are sent again to a server that has lost them", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)

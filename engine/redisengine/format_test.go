@@ -85,7 +85,7 @@ func TestRedissonFormat(t *testing.T) {
 		granted(t, e, request(t, ann, "a"))
 	})
 
-	t.Run("Redisson's fences continue Go's, and Go's continue Redisson's", func(t *testing.T) {
+	t.Run("fences rise from Go to Redisson and back", func(t *testing.T) {
 		t.Parallel()
 		r := fenced(request(t, ann, "a"), 8)
 		shared := open(t, s, redisengine.Redisson())

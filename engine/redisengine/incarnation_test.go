@@ -45,7 +45,7 @@ func TestIncarnation(t *testing.T) {
 			t.Errorf("the incarnation after the restart is %+v, want %+v", after, before)
 		}
 	})
-	t.Run("an incarnation that syncs every second does not", func(t *testing.T) {
+	t.Run("an incarnation that syncs every second does not survive a restart", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
 		if m := incarnation(t, open(t, s)); m.Age > 10*time.Second || m.ID == "" {

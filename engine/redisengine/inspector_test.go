@@ -209,7 +209,7 @@ end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_t
 		}
 	})
 
-	t.Run("subscribers are counted for either command", func(t *testing.T) {
+	t.Run("subscribers are counted for PUBLISH and SPUBLISH", func(t *testing.T) {
 		t.Parallel()
 		redistest.Needs7(t)
 		for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {

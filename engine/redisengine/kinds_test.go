@@ -176,7 +176,7 @@ func TestALateWaiterKeepsItsPosition(t *testing.T) {
 	}
 }
 
-func TestRedissonReadsWhatWeWrite(t *testing.T) {
+func TestRedissonReadsGoLocks(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)

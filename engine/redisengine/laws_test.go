@@ -53,11 +53,11 @@ func TestLaws(t *testing.T) {
 	t.Run("kinds", func(t *testing.T) {
 		t.Run("a late request of any kind that was abandoned is refused", TestLateRequestsOfEveryKindAreRefused)
 		t.Run("fences of every kind rise however the clock is set", TestFencesOfEveryKindRise)
-		t.Run("neither a repetition nor a renewal shortens a lease", TestNoLeaseIsShortened)
+		t.Run("neither a repeated attempt nor a renewal shortens a lease", TestNoLeaseIsShortened)
 		t.Run("every key of every kind expires", TestEveryKeyExpires)
 		t.Run("expired waiters are removed in steps", TestExpiredWaitersAreRemovedInSteps)
 		t.Run("a late waiter keeps its position if no other has taken it", TestALateWaiterKeepsItsPosition)
-		t.Run("Redisson reads Go's locks", TestRedissonReadsWhatWeWrite)
+		t.Run("Redisson reads Go's locks", TestRedissonReadsGoLocks)
 		t.Run("locks do not change other data", TestOtherDataIsNotChangedByLocks)
 	})
 	t.Run("records", func(t *testing.T) {

@@ -120,7 +120,7 @@ func lateClaims(t *testing.T) {
 		}
 	})
 
-	t.Run("a first claim is granted within the timeout, and abandoned once more", func(t *testing.T) {
+	t.Run("a first claim is granted within the timeout, and can be abandoned again", func(t *testing.T) {
 		c := claim(t, "a")
 		arrive := stuck(t, c)
 		arrive()

@@ -102,7 +102,7 @@ func TestLostSubscriber(t *testing.T) {
 		awaitWake(t, wake)
 	})
 
-	t.Run("a waiter that begins while the connection is lost is woken when it is back", func(t *testing.T) {
+	t.Run("a waiter that begins while the connection is lost is woken after the reconnect", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		p := faultnet.New(t, s.Addr())

@@ -111,7 +111,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("the probes took %v, want at most 20s", took)
 		}
 	})
-	t.Run("a wrong password is named", func(t *testing.T) {
+	t.Run("a missing or wrong password is reported", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("CONFIG", "SET", "requirepass", "right")

@@ -208,7 +208,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		return s.Must("EVAL", redissonWriteUnlock, "2", key(t), relatedKey(t, "redisson_rwlock:"), "1", owner+":write", "publish")
 	}
 
-	t.Run("Java reads beside Go, and leaves Go reading", func(t *testing.T) {
+	t.Run("Java reads beside Go, and its unlock keeps Go's read lock", func(t *testing.T) {
 		t.Parallel()
 		a := reading(t, ann, "a")
 		granted(t, e, a)
@@ -231,7 +231,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		wantKeys(t, s)
 	})
 
-	t.Run("Go reads beside Java, and leaves Java reading", func(t *testing.T) {
+	t.Run("Go reads beside Java, and its release keeps Java's read lock", func(t *testing.T) {
 		t.Parallel()
 		a := reading(t, ann, "a")
 		read(t, java)
@@ -269,7 +269,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("a Java write unlock wakes Go, and a Go one wakes Java", func(t *testing.T) {
+	t.Run("a Java write unlock wakes a Go reader", func(t *testing.T) {
 		t.Parallel()
 		write(t, java)
 		b := queued(reading(t, bob, "b"), time.Minute)

@@ -130,7 +130,7 @@ func TestFenceCounter(t *testing.T) {
 	e := open(t, s)
 	counter := func(t *testing.T) string { return "redisson_lock_token:{" + key(t) + "}" }
 
-	t.Run("a missing counter starts at the time", func(t *testing.T) {
+	t.Run("a missing counter starts at the current time", func(t *testing.T) {
 		t.Parallel()
 		g := granted(t, e, lasting(fenced(request(t, ann, "a"), 7), 5*time.Second))
 		if got := number(t, s, "GET", counter(t)); got != int64(g.Fence)+7 {
@@ -139,7 +139,7 @@ func TestFenceCounter(t *testing.T) {
 		expiresIn(t, s, counter(t), time.Minute)
 	})
 
-	t.Run("a counter that is behind moves to the time", func(t *testing.T) {
+	t.Run("a counter that is behind moves to the current time", func(t *testing.T) {
 		t.Parallel()
 		s.Must("SET", counter(t), "41") // a value that Redisson has made with INCR
 		if g := granted(t, e, fenced(request(t, ann, "a"), 0)); g.Fence < 1e15 {
@@ -147,7 +147,7 @@ func TestFenceCounter(t *testing.T) {
 		}
 	})
 
-	t.Run("a counter that is ahead of the time rises by one", func(t *testing.T) {
+	t.Run("a counter that is ahead of the clock rises by one", func(t *testing.T) {
 		t.Parallel()
 		const ahead = 9_000_000_000_000_000
 		s.Must("SET", counter(t), strconv.Itoa(ahead))

@@ -126,7 +126,7 @@ func switchLaws(t *testing.T) {
 		time.Sleep(2 * freeze)
 		a.granted(w.request("k"))
 	})
-	inWorld(t, "without a lease before it a switch freezes for View", func(w *world) {
+	inWorld(t, "a switch before any lease freezes only for View", func(w *world) {
 		a := w.startIdle()
 		if r := w.switchTo(standby.Standby); r.Freeze < view || r.Freeze > 2*view {
 			w.Errorf("the freeze is %v, want about %v", r.Freeze, view)
@@ -224,7 +224,7 @@ func switchLaws(t *testing.T) {
 			w.Errorf("Stats = %+v, want 4 switches, none forced, and no refusal", s)
 		}
 	})
-	inWorld(t, "no lease is longer than the freeze allows", func(w *world) {
+	inWorld(t, "a lease longer than LongestLease is refused", func(w *world) {
 		a := w.start()
 		r, c := w.request("k"), w.claim("c")
 		r.Lease, c.Lease = longest+1, longest+1
@@ -236,7 +236,7 @@ func switchLaws(t *testing.T) {
 			}
 		}
 	})
-	inWorld(t, "a process that cannot record its longer leases is granted none", func(w *world) {
+	inWorld(t, "a longer lease is refused while it cannot be written into the record", func(w *world) {
 		w.start()
 		a := newEngine(w, &tampered{Engine: w.primary, readOnly: true}, w.secondary, standby.LongestLease(10*longest), standby.View(view))
 		time.Sleep(view)

@@ -206,7 +206,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
-	t.Run("a server that forgets its scripts is sent them again", func(t *testing.T) {
+	t.Run("scripts are sent again to a server that has lost them", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr()})
