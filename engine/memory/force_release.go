@@ -8,7 +8,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// minRevocation is the shortest time that former holders get ErrRevoked.
+// minRevocation is the shortest time for which renewals of former holders fail with
+// ErrRevoked.
 const minRevocation = time.Minute
 
 // ForceRelease implements [engine.Inspector].

@@ -13,10 +13,10 @@ const sweepLimit = 4
 // A shard stores the locks and records of some keys. mu guards all other fields.
 type shard struct {
 	mu          sync.Mutex
-	capacity    *capacity // the engine's, and atomic
+	capacity    *capacity // the engine's; it is atomic and needs no mutex
 	store       store
 	expiry      expiry
-	n           int    // entries
+	n           int    // number of entries
 	peak        int    // the largest n since the maps were created
 	lastFence   uint64 // the highest fence granted or reserved
 	subscribers subscribers

@@ -7,10 +7,10 @@ import "github.com/interlock-go/interlock/engine"
 type subscribers map[topic]map[chan struct{}]struct{}
 
 // A topic is an event that waiters subscribe to: the release of a lock, the arrival of a
-// waiter at the head of its queue, the opening of a latch, the revocation of a client's lock, or the
-// settlement of a claim.
+// waiter at the head of its queue, the opening of a latch, the revocation of a client's
+// lock, or the settlement of a claim.
 type topic struct {
-	key    string  // or the client's ID
+	key    string  // the key of a lock or record, or a client's ID
 	hold   holdKey // the family of a lock; all fields for a waiter in a queue
 	client bool    // the revocation of a client's lock
 	record bool    // the settlement of a claim

@@ -8,7 +8,7 @@ import (
 // callOrder makes the calls of this process for one key reach every node in the same
 // order. A caller gets its answer from a majority, so the next call for the key may
 // begin while the last one is still on its way to other nodes: a release must not
-// overtake its acquisition. It also keeps two callers of this process from splitting the
+// overtake its acquisition. It also prevents two callers of this process from splitting the
 // votes of the nodes.
 type callOrder struct {
 	mu     sync.Mutex

@@ -60,7 +60,7 @@ type Engine struct {
 	ended   chan struct{}  // closed by Close
 }
 
-// minNodes is the fewest nodes: of two, both would have to be up.
+// minNodes is the smallest number of nodes. With two nodes, both would have to be up.
 const minNodes = 3
 
 // New combines engines into a quorum. The caller closes them after the quorum.

@@ -82,8 +82,8 @@ func (e *Engine) heal(ctx context.Context, i int, rs []engine.Request) {
 	}
 }
 
-// restore acquires one hold again at one node. The ticket keeps it from overtaking a
-// release of this process, and the hold is looked up only after the wait.
+// restore acquires one hold again at one node. The ticket prevents it from overtaking a
+// release of this process. The hold is looked up only after the wait.
 func (e *Engine) restore(ctx context.Context, i int, r engine.Request) {
 	t := e.order.one(r.Key, i, len(e.nodes))
 	defer t.end()

@@ -94,8 +94,9 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	return nil
 }
 
-// releaseMany ends the simple holds of a batch. The answer of each item is 1 plus the
-// number of subscribers notified, or 0 if the hold needs a call of its own.
+// releaseMany ends those holds of a batch that were entered once and have no queue. The
+// answer of each item is 1 plus the number of subscribers notified, or 0 if the hold needs
+// a call of its own.
 func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 	c := e.call(releaseManyScript)
 	defer c.free()

@@ -25,7 +25,7 @@ type Cluster interface {
 	// were last read, or "" if they have never been. It does not ask the servers.
 	LastPrimary(key string) (addr string)
 
-	// Invalidate makes the next question go to the servers, because slots may have moved.
+	// Invalidate makes the next call read the slots again, because they may have moved.
 	Invalidate()
 
 	// Node returns a client of one node. The caller does not close it.

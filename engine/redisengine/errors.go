@@ -43,12 +43,12 @@ func kindError(name string) error {
 	return fail(name, "acquire: "+replyMeanings["WRONGTYPE"].hint+": the key is not a lock of this kind", engine.ErrKind)
 }
 
-// notLock is the error of an inspector that was given another key.
+// notLock is the error of inspecting a key that is not a lock.
 func notLock(name string) error {
 	return fail(name, "the key is not a lock, and was not changed", engine.ErrKind)
 }
 
-// notRecord is the error of a ledger whose entries hold other data.
+// notRecord is the error of a key whose entries are not those of a record.
 func notRecord(name string) error {
 	return fail(name, "the key is not a record, and was not changed", engine.ErrKind)
 }
@@ -118,7 +118,7 @@ type replyMeaning struct {
 	hint string // advice
 }
 
-// replyMeanings are by the code of the error reply.
+// replyMeanings has the meaning of each code of an error reply.
 var replyMeanings = map[string]replyMeaning{
 	"WRONGTYPE":   {engine.ErrKind, "use another name, or delete the key if it is not needed"},
 	"OOM":         {engine.ErrFull, "raise maxmemory, and leave maxmemory-policy at noeviction"},

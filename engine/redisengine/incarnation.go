@@ -51,7 +51,7 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 }
 
 // syncsAlways reports whether the server syncs every write before it answers. It returns
-// false if the server does not tell.
+// false if the server does not report it.
 func (e *Engine) syncsAlways(ctx context.Context) bool {
 	client := e.client
 	// Incarnation has just made a call, so a lazy client is connected.

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A kind is how the server keeps locks of one kind.
+// A kind has the scripts, keys and channel of one kind of lock.
 type kind struct {
 	acquire, release *Script
 
@@ -20,7 +20,7 @@ type kind struct {
 	keys func(name string) []string
 }
 
-// kinds has the scripts of each kind. A shared file may use only those that are listed
+// kinds has the scripts of each kind. A shared file may use only the files that are listed
 // before it.
 var kinds = map[engine.Kind]*kind{
 	engine.Exclusive: {

@@ -210,8 +210,8 @@ func (n *notifier) reset() bool {
 	return len(n.subscriptions) > 0
 }
 
-// serve opens a connection and uses it until it is lost. An error is not reported:
-// messages are hints, and the calls of the waiters show it.
+// serve opens a connection and uses it until it is lost. It reports no error: messages are
+// hints, and the waiters' own calls fail with an error.
 func (n *notifier) serve(ctx context.Context) {
 	l, err := openListener(ctx, n.client, n.mode, n.notify)
 	if err != nil {

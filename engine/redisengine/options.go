@@ -8,8 +8,7 @@ import (
 
 const defaultTimeout = 2 * time.Second
 
-// An Option changes how an engine works. [Open] also takes each as a parameter of its
-// URL.
+// An Option configures an engine. Each option is also a parameter of the URL of [Open].
 type Option func(*Engine)
 
 // Prefix sets the prefix of the keys of locks and records. Default: none.

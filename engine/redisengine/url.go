@@ -117,7 +117,7 @@ func (a *address) scheme(u *url.URL) error {
 		return errors.New("is empty: it looks like redis://localhost:6379")
 	}
 	if a.topology = schemes[scheme]; a.topology == "" {
-		return fmt.Errorf("begins with %q: it must be redis://, redis+sentinel:// or redis+cluster://, or with rediss for TLS", u.Scheme+":")
+		return fmt.Errorf("begins with %q: begin it with redis://, redis+sentinel:// or redis+cluster://, or with rediss for TLS", u.Scheme+":")
 	}
 	if secure {
 		a.tls = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -161,7 +161,7 @@ func (a *address) others(hosts []string) func(*url.URL) error {
 		for _, h := range hosts {
 			u, err := url.Parse("redis://" + h)
 			if err != nil || u.Hostname() == "" || u.Path != "" || u.User != nil {
-				return fmt.Errorf("has the host %q among others: they look like host1:%[2]s,host2:%[2]s", h, a.port())
+				return fmt.Errorf("has the invalid host %q: hosts look like host1:%[2]s,host2:%[2]s", h, a.port())
 			}
 			port := u.Port()
 			if port == "" {
@@ -186,10 +186,10 @@ func (a *address) path(u *url.URL) error {
 	}
 	db, err := strconv.Atoi(path)
 	if err != nil || db < 0 {
-		return fmt.Errorf("asks for the database %q: it must be a number, as in redis://host/0", path)
+		return fmt.Errorf("has the invalid database %q: it must be a number, as in redis://host/0", path)
 	}
 	if a.topology == engine.Cluster && db > 0 {
-		return fmt.Errorf("asks for the database %d: a cluster has only one: leave it out, and separate data by a prefix", db)
+		return fmt.Errorf("has the database %d: a cluster has only one; omit it, and separate data by a prefix", db)
 	}
 	a.db = db
 	return nil

@@ -6,10 +6,10 @@
 //	report, err := e.Switch(ctx, standby.Standby) // or: interlock switch --to standby
 //
 // All processes use one side at a time, the active one. A switch record on both
-// engines names it, and every process reads the record continually. A process that
-// has not read it for [View] grants nothing. After a switch nothing is granted
-// until every earlier lease has expired. This freeze lasts for [LongestLease] plus
-// [View] and a margin.
+// engines names the active side, and every process reads the record continually. A
+// process that has not read it for [View] is granted nothing. After a switch nothing is
+// granted until every earlier lease has expired. This freeze lasts for the
+// longest lease that was requested, at most [LongestLease], plus [View] and a margin.
 //
 // So no lock has a holder on each side, provided that the record on the old side can be
 // written. If it cannot, Switch fails, unless it is called with [Force].

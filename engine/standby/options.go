@@ -28,16 +28,16 @@ type config struct {
 type Option func(*config)
 
 // LongestLease is the longest lease that is granted, for locks and claims. Processes
-// may differ. After a switch nothing is granted until the longest lease that any
-// process has really requested has expired; the record holds it. Default: 1m. It
-// panics if d is not above zero.
+// may use different values. After a switch nothing is granted until the longest lease
+// that any process has requested has expired; the record contains that lease. Default:
+// 1m. It panics if d is not above zero.
 func LongestLease(d time.Duration) Option {
 	mustBePositive("LongestLease", d)
 	return func(c *config) { c.longest = d }
 }
 
 // View is how long a process trusts the record that it has read. It reads the record
-// three times as often. Default: 3s. It panics if d is less than 30 ms: an engine
+// three times within View. Default: 3s. It panics if d is less than 30 ms: an engine
 // needs time to answer.
 func View(d time.Duration) Option {
 	if d < 30*time.Millisecond {
@@ -63,7 +63,7 @@ func Degrade(after time.Duration) Option {
 	return func(c *config) { c.degrade = after }
 }
 
-// Operator is for programs that only inspect and switch. They grant nothing, so a
+// Operator is for programs that only inspect and switch. They are granted nothing, so a
 // switch does not wait for their leases.
 func Operator() Option { return func(c *config) { c.operator = true } }
 

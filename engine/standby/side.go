@@ -2,7 +2,7 @@ package standby
 
 import "fmt"
 
-// A Side is one of the places where locks are granted.
+// A Side names the engine that grants the locks.
 type Side uint8
 
 // The sides.

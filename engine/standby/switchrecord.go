@@ -23,7 +23,7 @@ type switchRecord struct {
 	By     string    `json:"by,omitempty"`
 
 	// The longest lease that was requested, and the longest View of all processes. A
-	// process requests no longer lease before it is in the record.
+	// process requests a longer lease only after it has written it here.
 	Longest millis `json:"longest_ms"`
 	View    millis `json:"view_ms"`
 

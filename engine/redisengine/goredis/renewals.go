@@ -109,8 +109,7 @@ func (r *renewals) enqueue(caller *redis.Client, item *renewal) bool {
 	return true
 }
 
-// server returns the server of the caller's client. It has no connection yet when it is
-// new.
+// server returns the renewalServer of the caller's client. A new one has no connection yet.
 func (r *renewals) server(caller *redis.Client) *renewalServer {
 	addr := caller.Options().Addr
 	s := r.servers[addr]
