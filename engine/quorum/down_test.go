@@ -14,7 +14,7 @@ import (
 // the nodes is down.
 func TestMajorityDown(t *testing.T) {
 	for how, fail := range map[string]func(*server){"down": (*server).die, "hanging": (*server).hang} {
-		bubble(t, "with two of three nodes "+how+" no caller is told that the lock is held", func(t *testing.T) {
+		bubble(t, "with two of three nodes "+how+" no error says that the lock is held", func(t *testing.T) {
 			all, nodes := servers(3)
 			client := interlock.New(newQuorum(t, nodes, quorum.Durable()))
 			fail(all[0])

@@ -88,7 +88,7 @@ func TestMinorityDown(t *testing.T) {
 		}
 		granted(t, e, request("bob"))
 	})
-	bubble(t, "a grant that comes after a lost vote is released", func(t *testing.T) {
+	bubble(t, "a grant that arrives after a lost vote is released", func(t *testing.T) {
 		all, nodes := servers(5)
 		e := newQuorum(t, nodes)
 		kill(all, 3)
@@ -99,7 +99,7 @@ func TestMinorityDown(t *testing.T) {
 			t.Errorf("node 4 is held by %s", h)
 		}
 	})
-	bubble(t, "a grant that comes after a won vote belongs to the hold", func(t *testing.T) {
+	bubble(t, "a grant that arrives after a won vote belongs to the hold", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := newQuorum(t, nodes), request("ann")
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 100 * time.Millisecond, Times: 1})

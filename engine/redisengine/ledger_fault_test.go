@@ -39,7 +39,7 @@ func TestALedgerWithoutMemory(t *testing.T) {
 	for _, c := range cs[:6] {
 		c.Lease = time.Hour
 		claimRenewed(t, e, c, nil)
-		claimed(t, e, c) // once more
+		claimed(t, e, c) // a repeated claim
 		expiresIn(t, s, "interlock:guard:lock:{"+c.Key+"}", time.Hour)
 	}
 	result := strings.Repeat("r", 10_000)
