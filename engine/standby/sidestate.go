@@ -1,18 +1,21 @@
 package standby
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
 
 // A sideState is a side with its engine and the last read of its record. Engine.mu guards
-// the fields after caps.
+// the fields after reads.
 type sideState struct {
 	side   Side
 	engine engine.Engine
 	caps   engine.Capabilities
+	reads  atomic.Uint64 // reads of the record, in the order in which they began
 
+	answered    uint64       // the latest of them that was answered
 	record      switchRecord // the record on this side
 	version     uint64       // the version of the note that holds it
 	known       bool         // the record was read at least once

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/engine/standby"
 )
@@ -173,6 +174,26 @@ func switchLaws(t *testing.T) {
 		time.Sleep(view)
 		a.granted(w.request("a"))
 	})
+	inWorld(t, "a read that is answered late does not undo a newer one", func(w *world) {
+		a := &process{world: w, toPrimary: enginetest.NewFaulty(w.primary), toStandby: enginetest.NewFaulty(w.secondary)}
+		// After the late answer, nothing corrects what the process has read.
+		slow := &slowReads{Engine: a.toPrimary, after: func() { a.toPrimary.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Refuse}) }}
+		a.Engine = newEngine(w, slow, a.toStandby, standby.LongestLease(10*longest), standby.View(view))
+		a.requestLease(longest)
+		slow.delay.Store(int64(view * 9 / 10))
+		for slow.late.Load() == 0 { // until a poll has read the old record
+			time.Sleep(view / 100)
+		}
+		long := w.request("k")
+		long.Lease = 2 * longest
+		a.granted(long)
+		for slow.late.Load() > 0 {
+			time.Sleep(view / 100)
+		}
+		other := w.request("other")
+		other.Lease = long.Lease
+		a.granted(other) // the record allows it, so it is not read again
+	})
 	inWorld(t, "a release after a switch reaches the side of the hold", func(w *world) {
 		a := w.start()
 		r, s := w.request("k"), w.request("s")
@@ -330,4 +351,34 @@ func (m *tampered) WriteNote(ctx context.Context, name, text string, version uin
 		write()
 	}
 	return m.Engine.WriteNote(ctx, name, text, version)
+}
+
+// slowReads is an engine whose next read of a note is answered after a delay.
+type slowReads struct {
+	engine.Engine
+	delay atomic.Int64 // of the next read
+	late  atomic.Int32 // reads that wait for their delay
+	after func()       // called before the late answer
+}
+
+func (e *slowReads) Capabilities() engine.Capabilities {
+	c := e.Engine.Capabilities()
+	c.Notes = slowNotes{c.Notes, e}
+	return c
+}
+
+type slowNotes struct {
+	engine.Notes
+	engine *slowReads
+}
+
+func (n slowNotes) ReadNote(ctx context.Context, name string) (engine.Note, error) {
+	note, err := n.Notes.ReadNote(ctx, name)
+	if delay := n.engine.delay.Swap(0); delay > 0 {
+		n.engine.late.Add(1)
+		time.Sleep(time.Duration(delay))
+		n.engine.after()
+		n.engine.late.Add(-1)
+	}
+	return note, err
 }

@@ -68,9 +68,10 @@ func (e *Engine) sync(ctx context.Context, s *sideState) {
 	}
 }
 
-// readNote reads the record of a side, and reports whether it could.
+// readNote reads the record of a side, and reports whether it could. An answer is ignored
+// if a read that began later was answered before: it may be older.
 func (e *Engine) readNote(ctx context.Context, s *sideState) bool {
-	start := time.Now()
+	start, read := time.Now(), s.reads.Add(1)
 	note, err := s.caps.Notes.ReadNote(ctx, noteName)
 	var w switchRecord
 	if err == nil {
@@ -78,6 +79,10 @@ func (e *Engine) readNote(ctx context.Context, s *sideState) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if read < s.answered {
+		return err == nil
+	}
+	s.answered = read
 	if err != nil {
 		s.err = err
 		if s.downSince.IsZero() {
