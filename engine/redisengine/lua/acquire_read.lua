@@ -36,7 +36,7 @@ local function at_limit()
     end
     if redis.call('EXISTS', unpack(keys)) < #keys and #expired < 200 then
       for i = from, from + #keys - 1 do
-        if lease_left(names[i], redis.call('HGET', lock, names[i])) == -2 then
+        if lease_left(lock, names[i], redis.call('HGET', lock, names[i])) == -2 then
           expired[#expired + 1] = names[i]
           expired[#expired + 1] = 'fence:' .. names[i]
         end
@@ -62,7 +62,7 @@ if left ~= -2 then
   if expired_writer then
     mode, writes = 'read', false
   end
-  if reads and lease_left(holder, reads) == -2 then
+  if reads and lease_left(lock, holder, reads) == -2 then
     reads, mark = false, false -- expired; its fields are overwritten below
   end
 end

@@ -27,12 +27,12 @@ if left ~= -2 then
   if expired_writer then
     mode, writes = 'read', false
   end
-  if mode == 'read' and reads and lease_left(holder, reads) ~= -2 then
+  if mode == 'read' and reads and lease_left(lock, holder, reads) ~= -2 then
     return {5, now}
   end
   other = mode == 'write' and members[1]
   for i = 1, mode == 'read' and #members or 0, 2 do
-    if lease_left(members[i], members[i + 1]) ~= -2 then
+    if lease_left(lock, members[i], members[i + 1]) ~= -2 then
       other = members[i]
       break
     end

@@ -75,7 +75,7 @@ local function see_readwrite(mode, fields, left)
   local expired_writer = find_expired_writer(lock, members)
   for i = 1, #members, 2 do
     local name, holder, kind = members[i], holder_name(members[i]), 'read'
-    local rest = lease_left(name, members[i + 1])
+    local rest = lease_left(lock, name, members[i + 1])
     if name ~= holder then
       kind, rest = 'write', name == expired_writer and -2 or rest == -2 and left or rest
     end

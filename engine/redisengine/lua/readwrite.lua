@@ -20,11 +20,16 @@ local function lease_key(name, entry)
   return key_prefix .. ':' .. name .. ':rwlock_timeout:' .. entry
 end
 
--- lease_left returns the ms left of a lease with a separate key, or -2.
-local function lease_left(name, count)
+-- lease_left returns the ms left of a lease with a separate key, or -2. Redisson does
+-- not always renew the keys of its readers (3.44 to 3.52), only the hash. So a lease
+-- without a key and without a fence lasts as long as the hash.
+local function lease_left(lock, name, count)
   local left = -2
   for entry = 1, math.min(tonumber(count) or 1, 64) do
     left = math.max(left, redis.call('PTTL', lease_key(name, entry)))
+  end
+  if left == -2 and redis.call('HEXISTS', lock, 'fence:' .. name) == 0 then
+    left = redis.call('PTTL', lock)
   end
   return left
 end
@@ -81,8 +86,7 @@ local function find_expired_writer(lock, members)
       writer = members[i]
     end
   end
-  if writer and counts[holder_name(writer)] and lease_left(writer, 1) == -2
-      and redis.call('HEXISTS', lock, 'fence:' .. writer) == 1 then
+  if writer and counts[holder_name(writer)] and lease_left(lock, writer, 1) == -2 then
     return writer
   end
 end

@@ -14,7 +14,7 @@ local writers = {key = KEYS[4], expiries = KEYS[5], leases = KEYS[6]}
 local mark_of, writer = 'fence:' .. holder, holder .. ':write'
 
 local mode, reads, mark, writing = unpack(redis.call('HMGET', lock, 'mode', holder, mark_of, 'fence:' .. writer))
-local held = reads and lease_left(holder, reads) ~= -2 and has_attempt(mark, attempt)
+local held = reads and lease_left(lock, holder, reads) ~= -2 and has_attempt(mark, attempt)
 
 if held and tonumber(reads) > 1 then
   redis.call('HDEL', lock, mark_of)
@@ -34,7 +34,7 @@ local function others()
   end
   for i = 1, #members, 2 do
     if members[i] ~= holder then
-      local rest = lease_left(members[i], members[i + 1])
+      local rest = lease_left(lock, members[i], members[i + 1])
       left = math.max(left, rest)
       if rest == -2 then
         expired[#expired + 1] = members[i]

@@ -14,8 +14,8 @@ local readers = {key = KEYS[4], expiries = KEYS[5], leases = KEYS[6]}
 local name = holder .. ':write'
 
 local mode, reads, writes, mark = unpack(redis.call('HMGET', lock, 'mode', holder, name, 'fence:' .. name))
-local held = mode == 'write' and writes and has_attempt(mark, attempt) and (not reads or lease_left(name, 1) ~= -2)
-local left = reads and lease_left(holder, reads) or -2
+local held = mode == 'write' and writes and has_attempt(mark, attempt) and (not reads or lease_left(lock, name, 1) ~= -2)
+local left = reads and lease_left(lock, holder, reads) or -2
 
 if held and tonumber(writes) > 1 then
   redis.call('HDEL', lock, 'fence:' .. name)
