@@ -2,13 +2,13 @@ package on
 
 import "os"
 
-// If this runs, a package with directives was compiled without weaving: weaving removes
-// this package from the program, or empties this file.
-func init() { //nolint:gochecknoinits // only before main has nothing run without its lock
+// This runs only in a program with a package that was compiled without weaving: weaving
+// removes package on from the program, or empties this file.
+func init() { //nolint:gochecknoinits // stops the program before any function runs without its lock
 	if os.Getenv("INTERLOCK_UNWOVEN") == "allow" {
 		return
 	}
-	_, _ = os.Stderr.WriteString(unwoven) // the exit status says it, too
+	_, _ = os.Stderr.WriteString(unwoven) // if this fails, the exit status still shows the cause
 	os.Exit(exitConfig)
 }
 

@@ -6,8 +6,9 @@
 // locks. With this package it does not start: it prints how to build it and exits with
 // status 78. Set INTERLOCK_UNWOVEN=allow to run it nevertheless.
 //
-// A woven program does not contain this package, or contains it without that check;
-// then woven code uses package woven through it.
+// A program woven by an overlay does not contain this package. A program woven by
+// -toolexec contains it without that check, and its woven code calls package woven
+// through it.
 package on
 
 import (

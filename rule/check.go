@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	shortest = 10 * time.Millisecond // a shorter one expires before a reply arrives
-	longest  = 365 * 24 * time.Hour  // a longer one is probably a wrong unit
-	mostName = 64                    // bytes, as in package guard
-	mostKeys = 4                     // parts of a key
+	minDuration = 10 * time.Millisecond // a shorter lease expires before the reply arrives
+	maxDuration = 365 * 24 * time.Hour  // a longer duration probably has the wrong unit
+	maxName     = 64                    // bytes, as in package guard
+	maxKeyParts = 4
 )
 
 // A mistake is an invalid option.
@@ -28,8 +28,8 @@ func (l *list) add(option, format string, args ...any) {
 	*l = append(*l, mistake{option, fmt.Sprintf(format, args...)})
 }
 
-// mistakes returns all mistakes of a rule. A whole rule must have what its verb needs;
-// a loaded rule lacks its Go expressions.
+// mistakes returns all mistakes of a rule. A whole rule must have every option that its
+// verb requires. A rule from [Load] is not whole: it has no Go expressions.
 func (r Rule) mistakes(whole bool) []mistake {
 	var l list
 	if !slices.Contains(all, r.Verb) {
@@ -56,8 +56,8 @@ func unknownVerb(v Verb) string {
 	return fmt.Sprintf("unknown verb %q (there are lock, once and submit)", shorten(string(v)))
 }
 
-// checkVerb finds options that the verb does not support. A parser has reported them
-// already.
+// checkVerb finds options that the verb does not support, in a Rule that was not parsed.
+// The parser itself refuses such options.
 func (r *Rule) checkVerb(l *list) {
 	for _, f := range fields {
 		if f.get(r) != "" && !slices.Contains(f.verbs, r.Verb) {
@@ -69,23 +69,24 @@ func (r *Rule) checkVerb(l *list) {
 func (r *Rule) checkName(l *list, whole bool) {
 	switch {
 	case r.Name == "":
-	case whole && len(r.Name) > mostName:
-		l.add("name", "name=%s has %d bytes: use at most %d", shorten(r.Name), len(r.Name), mostName)
+	case whole && len(r.Name) > maxName:
+		l.add("name", "name=%s has %d bytes: use at most %d", shorten(r.Name), len(r.Name), maxName)
 	case !utf8.ValidString(r.Name) || strings.ContainsFunc(r.Name, unicode.IsControl):
 		l.add("name", "name=%q has characters that cannot be read: use letters", shorten(r.Name))
-	case whole && strings.ContainsFunc(r.Name, func(c rune) bool { return !tidy(c) }):
-		l.add("name", "name=%q: use letters, digits, dots and dashes; what varies belongs into the key", shorten(r.Name))
+	case whole && strings.ContainsFunc(r.Name, func(c rune) bool { return !allowedInName(c) }):
+		l.add("name", "name=%q: use letters, digits, dots and dashes; put values that vary into the key", shorten(r.Name))
 	}
 }
 
-func tidy(c rune) bool {
+// allowedInName reports whether the name of a rule may contain c.
+func allowedInName(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) || strings.ContainsRune("._-/", c)
 }
 
-// checkGo checks an expression as far as that is possible without parsing Go.
+// checkGo checks the Go expressions for quotes, brackets and spaces. It does not parse Go.
 func (r *Rule) checkGo(l *list, whole bool) {
 	if whole && r.Key == "" && r.Verb != Lock {
-		l.add("key", "%s needs a key, to tell a duplicate from another: write key=req.ID", r.Verb)
+		l.add("key", "%s needs a key that identifies duplicates: write key=req.ID", r.Verb)
 	}
 	for _, e := range []struct{ option, text string }{{"key", r.Key}, {"when", r.When}, {"ctx", r.Ctx}, {"on-timeout", r.Fallback}} {
 		if e.text == "" {
@@ -96,7 +97,7 @@ func (r *Rule) checkGo(l *list, whole bool) {
 		case open != 0:
 			l.add(e.option, "%s=%s: the %c is not closed", e.option, shorten(e.text), open)
 		case n < len(e.text):
-			l.add(e.option, "%s=%s has a space outside of brackets and quotes: leave it out", e.option, shorten(e.text))
+			l.add(e.option, "%s=%s has a space outside of brackets and quotes: remove it", e.option, shorten(e.text))
 		case !utf8.ValidString(e.text) || strings.ContainsFunc(e.text, unicode.IsControl):
 			l.add(e.option, "%s=%q has characters that cannot be read", e.option, shorten(e.text))
 		}
@@ -115,11 +116,11 @@ func (r *Rule) checkKey(l *list) {
 		}
 	}
 	switch {
-	case len(found) > mostKeys:
-		l.add("key", "key has %d parts: use at most %d, or a function that joins them", len(found), mostKeys)
+	case len(found) > maxKeyParts:
+		l.add("key", "key has %d parts: use at most %d, or a function that joins them", len(found), maxKeyParts)
 	case r.Scope == guard.PerUser || r.Scope == guard.PerRoute:
 		if len(found) < 2 {
-			l.add("scope", "scope=%s takes the first part of the key for the user, and there is but one: write key=user,id, or scope=key", r.Scope)
+			l.add("scope", "scope=%s uses the first part of the key as the user, but the key has one part: write key=user,id, or use scope=key", r.Scope)
 		}
 	}
 }
@@ -132,10 +133,10 @@ func (r *Rule) checkTimes(l *list) {
 		least  time.Duration
 	}{
 		{"wait", r.Wait, time.Millisecond},
-		{"lease", r.Lease, shortest},
-		{"max-hold", r.MaxHold, shortest},
-		{"window", r.Window, shortest},
-		{"retain", r.Retain, shortest},
+		{"lease", r.Lease, minDuration},
+		{"max-hold", r.MaxHold, minDuration},
+		{"window", r.Window, minDuration},
+		{"retain", r.Retain, minDuration},
 		{"local-cache", r.LocalCache, time.Millisecond},
 	} {
 		switch {
@@ -143,8 +144,8 @@ func (r *Rule) checkTimes(l *list) {
 		case t.d < 0:
 			l.add(t.option, "%s=%v is negative: use 3s, 500ms, 2m", t.option, t.d)
 		case t.d < t.least:
-			l.add(t.option, "%s=%s is too short to be kept: use at least %v", t.option, brief(t.d), t.least)
-		case t.d > longest:
+			l.add(t.option, "%s=%s is too short: use at least %v", t.option, brief(t.d), t.least)
+		case t.d > maxDuration:
 			l.add(t.option, "%s=%s is more than a year: is the unit right?", t.option, brief(t.d))
 		}
 	}
@@ -166,7 +167,7 @@ func (r *Rule) checkLock(l *list, whole bool) {
 		l.add("on-timeout", "%s is only called with on-timeout=call:%[1]s", shorten(r.Fallback))
 	}
 	if r.MaxHold != 0 && r.Lease != 0 {
-		l.add("max-hold", "max-hold does not go with lease: a lock with a lease is not renewed, and ends with it; keep one")
+		l.add("max-hold", "max-hold does not go with lease: a lock with a fixed lease is not renewed and ends with the lease; remove one of them")
 	}
 }
 

@@ -2,7 +2,7 @@ package rule
 
 import "strings"
 
-// A ParseError is a mistake in a rule, with its position and a correction.
+// A ParseError is a mistake in a rule, with its position. The text suggests a correction.
 type ParseError struct {
 	At   Pos
 	Text string

@@ -135,7 +135,7 @@ func span(name string, verbs []Verb, of func(*Rule) *time.Duration) field {
 		}}
 }
 
-// duration parses a duration. Its errors suggest the intended one.
+// duration parses a duration. Its errors suggest a correction.
 func duration(name, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	switch _, number := strconv.ParseFloat(value, 64); {

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// FuzzParse: whatever is written, it is a mistake with a place in the line, or a
-// rule that prints as one that is the same, and that a guard takes.
+// FuzzParse checks that any line either has a mistake with a position inside the line, or
+// makes a Rule. The Rule survives printing and parsing, and a guard accepts its policy.
 func FuzzParse(f *testing.F) {
 	for _, m := range mistakes {
 		f.Add(m.line)
@@ -19,23 +19,23 @@ func FuzzParse(f *testing.F) {
 		r, errs := rule.ParseLine(line)
 		for _, e := range errs {
 			if e.At.Line != 1 || e.At.Col < 1 || e.At.Col > len(line)+1 {
-				t.Fatalf("%q has %d bytes, and a mistake at %v", line, len(line), e.At)
+				t.Fatalf("%q has %d bytes, but a mistake is reported at %v", line, len(line), e.At)
 			}
 		}
 		if len(errs) > 0 {
 			return
 		}
 		if err := r.Check(); err != nil {
-			t.Fatalf("%q was parsed, and then: %v", line, err)
+			t.Fatalf("%q was parsed without a mistake, but Check reports %v", line, err)
 		}
 		again, errs := rule.ParseLine(r.String())
 		if errs.Err() != nil || again != r || again.String() != r.String() {
-			t.Fatalf("%q: %+v became %+v, %v", line, r, again, errs)
+			t.Fatalf("%q: printed and parsed again: got %+v, %v; want %+v", line, again, errs, r)
 		}
 		loaded, err := rule.Load(string(r.Verb), r.Name, r.Settings())
 		r.Key, r.When, r.Ctx, r.Fallback = "", "", "", ""
 		if err != nil || loaded != r {
-			t.Fatalf("%q: %+v was loaded as %+v, %v", line, r, loaded, err)
+			t.Fatalf("%q: Load returned %+v, %v; want %+v", line, loaded, err, r)
 		}
 		if r.Verb != rule.Lock {
 			p := r.Policy()
@@ -43,14 +43,14 @@ func FuzzParse(f *testing.F) {
 				p.Name = "x"
 			}
 			if err := p.Check(); err != nil {
-				t.Fatalf("%q: %v", line, err)
+				t.Fatalf("%q is a valid rule, but its policy is not: %v", line, err)
 			}
 		}
 	})
 }
 
-// FuzzTemplate: a template is refused in a place of its own, or makes different
-// keys of different parts.
+// FuzzTemplate checks that any text either has a mistake with a position inside the text,
+// or is a template that makes different keys of different parts.
 func FuzzTemplate(f *testing.F) {
 	f.Add("pay:{path.a}:{path.b}", "1", "2", "1:2", "")
 	f.Add("{path.a}x:y{path.b}", "1", "x2", "1x", "2")
@@ -58,8 +58,8 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, a, b, c, d string) {
 		tmpl, err := rule.ParseTemplate(text, rule.Pos{Line: 1, Col: 1})
 		if err != nil {
-			if p := err.(*rule.ParseError); p.At.Col < 1 || p.At.Col > len(text)+1 { //nolint:errorlint // so it says
-				t.Fatalf("%q: a mistake at %v", text, p.At)
+			if p := err.(*rule.ParseError); p.At.Col < 1 || p.At.Col > len(text)+1 { //nolint:errorlint // ParseTemplate documents this type
+				t.Fatalf("%q has %d bytes, but a mistake is reported at %v", text, len(text), p.At)
 			}
 			return
 		}
@@ -77,19 +77,21 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// uses tells whether a part is asked for: what is between double braces is not.
+// uses reports whether a template has the path part of this name. Text between double
+// braces is not a part.
 func uses(tmpl *rule.Template, name string) bool {
-	asked := false
-	_, _ = tmpl.Key(asker(func(n string) { asked = asked || n == name }))
-	return asked
+	used := false
+	_, _ = tmpl.Key(recordingRequest(func(n string) { used = used || n == name }))
+	return used
 }
 
-// An asker has everything, and notes what it was asked for in the path.
-type asker func(name string)
+// A recordingRequest has a value for every part. It is called with the name of each path
+// part that a template reads.
+type recordingRequest func(name string)
 
-func (a asker) Part(place rule.Location, name string) (string, bool) {
+func (r recordingRequest) Part(place rule.Location, name string) (string, bool) {
 	if place == rule.Path {
-		a(name)
+		r(name)
 	}
 	return "x", true
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// foreignNames are the names of options in other libraries.
+// foreignNames maps option names of other libraries to ours.
 var foreignNames = map[string]string{
 	"type": "kind", "lockType": "kind", "model": "kind",
 	"keys": "key", "id": "key",
@@ -18,8 +18,9 @@ var foreignNames = map[string]string{
 	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout", "customLockTimeoutStrategy": "on-timeout", "timeoutStrategy": "on-timeout",
 }
 
-// Meant returns the name that was probably intended by an unknown one: a typing error,
-// or the name of another library. It returns "" if there is no good guess.
+// Meant returns the valid name that the author of an unknown name probably meant: the
+// unknown name has a typing error, or comes from another library. It returns "" if there
+// is no good guess.
 func Meant(name string, names []string) string {
 	if ours, ok := foreignNames[name]; ok && slices.Contains(names, ours) {
 		return ours
@@ -50,7 +51,7 @@ func misplaced(v Verb, name string) string {
 	case "kind":
 		return fmt.Sprintf("kind is for lock: %s always runs one call at a time", v)
 	case "on-down":
-		return "on-down is for once and submit: a lock fails if its engine is down; see package standby for an engine that goes on by itself"
+		return "on-down is for once and submit: a lock fails if its engine is down; package standby switches to a second engine"
 	case "window":
 		return "window is for once and submit: a lock ends with the work; to refuse repeats, use submit"
 	}
@@ -69,7 +70,7 @@ func unknownWord[W ~string](option string, value W, words ...W) string {
 	return fmt.Sprintf("%s=%s: choose one of %s", option, shorten(string(value)), strings.Join(list, ", "))
 }
 
-// nearest returns the word that is one typing error away, or "".
+// nearest returns the word with the fewest typing errors, at most two, or "".
 func nearest(s string, words []string) string {
 	best, least := "", 3
 	for _, w := range words {
@@ -80,7 +81,7 @@ func nearest(s string, words []string) string {
 	return best
 }
 
-// distance returns the edit distance of a and b, with swaps of neighbours.
+// distance returns the edit distance of a and b. Swapping two neighbours is one edit.
 func distance(a, b string) int {
 	if len(a) > 2*len(b)+2 {
 		return len(a) // far apart

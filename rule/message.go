@@ -31,7 +31,7 @@ func (r *Rule) checkMessages(l *list) {
 		case r.OnTimeout == Zero || r.OnTimeout == Call:
 			l.add(m.option, "the message is never shown with on-timeout=%s: use on-timeout=error", r.OnTimeout)
 		case m.option == "message" && r.MessageEN != "" && r.MessageZH != "":
-			l.add(m.option, "message=%s is never shown, because there are message.en and message.zh: leave it out", shorten(m.text))
+			l.add(m.option, "message=%s is never shown, because message.en and message.zh are set: remove it", shorten(m.text))
 		}
 	}
 }

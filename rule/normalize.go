@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// normalize returns the one spelling of a value that keys contain. It reports false if
-// the value does not have the type.
+// normalize returns the canonical spelling of a value. It reports false if the value does
+// not have the type.
 func (t Type) normalize(value string) (string, bool) {
 	switch t {
 	case Int:

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Parse makes a Rule of a verb and the options from [Split]. It reports all mistakes;
-// the Rule is valid only without any.
+// Parse makes a Rule of a verb and the options from [Split]. It reports all mistakes.
+// The Rule is valid only if there are none.
 func Parse(verb Word, options []Option) (Rule, Errors) {
 	p := &parser{at: map[string]Pos{}, wrong: map[string]bool{}, verb: verb}
 	p.parse(options)
@@ -22,8 +22,8 @@ func Parse(verb Word, options []Option) (Rule, Errors) {
 	return p.rule, p.errs
 }
 
-// Load makes a Rule of the text from [Rule.Settings]. It has no key; the caller has
-// it.
+// Load makes a Rule of the text from [Rule.Settings]. The Rule has no key: woven code
+// computes the key.
 func Load(verb, name, settings string) (Rule, error) {
 	options, errs := Split(settings, Pos{1, 1})
 	p := &parser{at: map[string]Pos{}, wrong: map[string]bool{}, verb: Word{Text: verb, At: Pos{1, 1}}}
@@ -41,7 +41,7 @@ func ParseLine(line string) (Rule, Errors) {
 	verb, rest, _ := strings.Cut(line, " ")
 	options, errs := Split(rest, Pos{1, len(verb) + 2})
 	if len(errs) > 0 {
-		return Rule{}, errs // the rest belongs to the unclosed value
+		return Rule{}, errs // everything after an unclosed quote is part of its value
 	}
 	return Parse(Word{verb, Pos{1, 1}}, options)
 }
@@ -67,7 +67,7 @@ type parser struct {
 func (p *parser) parse(options []Option) {
 	p.rule.Verb = Verb(p.verb.Text)
 	if !slices.Contains(all, p.rule.Verb) {
-		return // its options are unknown
+		return // without a valid verb, the valid options are unknown
 	}
 	for _, o := range options {
 		p.option(o)
@@ -81,14 +81,14 @@ func (p *parser) option(o Option) {
 	case name == "":
 		p.say(o.Name.At, "an option has no name before its =: write name=value without spaces around the =")
 	case o.Bare && f == nil:
-		p.say(o.Name.At, "%q is no option: options are written name=value, without spaces around the =", shorten(name))
+		p.say(o.Name.At, "%q is not an option: write name=value, without spaces around the =", shorten(name))
 	case o.Bare:
 		p.say(o.Name.At, "%s has no value: write %s=…", name, name)
 		p.wrong[name] = true
 	case f == nil:
 		p.say(o.Name.At, "%s", unknownOption(p.rule.Verb, name))
 	case again:
-		p.say(o.Name.At, "%s is there twice: keep one", name)
+		p.say(o.Name.At, "%s is set twice: keep one", name)
 	case !slices.Contains(f.verbs, p.rule.Verb):
 		p.say(o.Name.At, "%s", misplaced(p.rule.Verb, name))
 		p.wrong[name] = true

@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Policy returns the policy of a rule with the verb once or submit. Unset fields have
-// the defaults of [guard.Policy], or with submit of [guard.Form]: a window of 5s,
-// OnUnknown Rerun, OnDown Open. The scope is the key alone: a directive names the user in
-// its key.
+// Policy returns the policy of a rule with the verb once or submit. Unset fields of once
+// have the defaults of [guard.Policy]. Unset fields of submit have those of [guard.Form]:
+// a window of 5s, OnUnknown Rerun, OnDown Open. The default scope is the key alone: a
+// directive names the user in its key.
 func (r Rule) Policy() guard.Policy {
 	p := guard.Policy{
 		Name: r.Name, Scope: r.Scope, After: r.after(), Window: r.Window, Retain: r.Retain,
@@ -59,8 +59,8 @@ func (r Rule) LockOptions() []interlock.Option {
 	return opts
 }
 
-// Locker returns the lock of this kind for a complete key, the rule's name included, on
-// a client with the rule's options.
+// Locker returns the lock of this kind. The key must include the rule's name, and the
+// client must have the rule's options.
 func (k Kind) Locker(client *interlock.Client, key string) interlock.Locker {
 	switch k {
 	case Read:

@@ -20,7 +20,7 @@ type Rule struct {
 	// all calls.
 	Key string
 
-	// When is a Go expression. If it is false, the work runs without the rule.
+	// When is a boolean Go expression. If it is false, the work runs without the rule.
 	When string
 
 	// Ctx is a Go expression for the context, if no parameter is a context.
@@ -33,8 +33,9 @@ type Rule struct {
 	// guard it bounds the wait of a duplicate if OnDuplicate is Wait. Default: 3s.
 	Wait time.Duration
 
-	// Lease is how long a lock or claim survives its holder. A lock with a Lease is
-	// not renewed; a lock without one, and any claim, is renewed while the work runs.
+	// Lease is how long a lock or claim outlives a holder that crashes. A lock with a
+	// Lease is not renewed. A lock without one is renewed while the work runs, and so
+	// is any claim.
 	Lease time.Duration
 
 	// MaxHold bounds how long a lock or claim is renewed.
@@ -74,8 +75,8 @@ type Verb string
 // The verbs.
 const (
 	Lock   Verb = "lock"   // one call at a time
-	Once   Verb = "once"   // once; repeated calls get the result
-	Submit Verb = "submit" // once within 5 seconds, as [guard.Form]
+	Once   Verb = "once"   // one run per key; repeated calls get its result
+	Submit Verb = "submit" // one run per key within 5s, as [guard.Form]
 )
 
 // A Kind is a kind of lock.
@@ -83,11 +84,11 @@ type Kind string
 
 // The kinds.
 const (
-	Reentrant Kind = "reentrant" // code under the context of a hold may enter again
-	Plain     Kind = "plain"     // the holder may not enter again
+	Reentrant Kind = "reentrant" // a call with the context of the hold may lock again
+	Plain     Kind = "plain"     // the holder may not lock again
 	Fair      Kind = "fair"      // reentrant, and granted in order of arrival
-	Read      Kind = "read"      // many readers at a time
-	Write     Kind = "write"     // or one writer
+	Read      Kind = "read"      // shared with other readers
+	Write     Kind = "write"     // excludes readers and other writers
 )
 
 // An OnTimeout is what happens if a lock is not acquired in time.

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// good are lines, and how they are printed.
+// good maps a line to its canonical form, or to "" if the line is invalid.
 var good = map[string]string{
 	"lock key=`a\\`,b wait=1s":   "lock key=`a\\`,b wait=1s",
 	`lock key="a\" b",c wait=1s`: `lock key="a\" b",c wait=1s`,
@@ -46,50 +46,50 @@ func TestPrinting(t *testing.T) {
 		r, errs := rule.ParseLine(line)
 		if want == "" {
 			if len(errs) == 0 {
-				t.Errorf("%s: was taken for %s", line, r)
+				t.Errorf("%s: parsed as %s, want an error", line, r)
 			}
 			continue
 		}
 		if errs.Err() != nil || r.String() != want {
-			t.Errorf("%s: is printed as %q, %v; want %q", line, r, errs, want)
+			t.Errorf("%s: printed as %q, %v; want %q", line, r, errs, want)
 		}
 		if again, errs := rule.ParseLine(r.String()); errs.Err() != nil || again != r {
-			t.Errorf("%s: becomes %+v, %v; want %+v", r, again, errs, r)
+			t.Errorf("%s: parsed again as %+v, %v; want %+v", r, again, errs, r)
 		}
 		if err := r.Check(); err != nil {
-			t.Errorf("%s: %v", r, err)
+			t.Errorf("%s: Check returned %v", r, err)
 		}
 	}
 }
 
-func TestSettingsLeaveOutWhatIsGo(t *testing.T) {
+func TestSettingsOmitGoExpressions(t *testing.T) {
 	r, errs := rule.ParseLine(`lock name=pay key=id when=ok ctx=c kind=fair wait=0 on-timeout=call:busy`)
 	if errs.Err() != nil {
 		t.Fatal(errs)
 	}
 	const want = "kind=fair wait=0 on-timeout=call"
 	if got := r.Settings(); got != want {
-		t.Errorf("got %s, want %s", got, want)
+		t.Errorf("Settings() = %q, want %q", got, want)
 	}
 	loaded, err := rule.Load("lock", "example.com/shop.(*Service).Pay", want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if loaded.Kind != rule.Fair || loaded.Wait != rule.Try || loaded.OnTimeout != rule.Call {
-		t.Errorf("loaded %+v", loaded)
+		t.Errorf("Load(%q) = %+v, want a fair lock with wait=0 and on-timeout=call", want, loaded)
 	}
 	if _, err := rule.Load("once", "x", "retain=5m"); err != nil {
-		t.Errorf("without a key: %v", err)
+		t.Errorf("settings without a key: %v", err)
 	}
 	if _, err := rule.Load("lock", "x", "wait=3sec"); err == nil {
 		t.Error("settings with a mistake were loaded")
 	}
 	if _, err := rule.Load("lock", "x", "name=(a"); err == nil {
-		t.Error("settings that do not end were loaded")
+		t.Error("settings with an unclosed bracket were loaded")
 	}
 }
 
-// T5: what a person is told, in their language.
+// Requirement T5: a refused person reads the message in their language.
 func TestMessages(t *testing.T) {
 	defaults := guard.Message{"en": "default", "zh": "默认"}
 	for line, want := range map[string]guard.Message{
@@ -141,9 +141,9 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// A guard accepts what a rule allows: there is no second list of mistakes that shows
-// only when the program runs.
-func TestWhatIsNoMistakeIsAPolicy(t *testing.T) {
+// A guard accepts every policy of a valid rule. Otherwise a mistake would show only when
+// the program runs.
+func TestAValidRuleHasAValidPolicy(t *testing.T) {
 	var choices = [][]string{
 		{"once", "submit"},
 		{"", "after=free", "after=window", "after=keep"},
@@ -170,26 +170,26 @@ func TestWhatIsNoMistakeIsAPolicy(t *testing.T) {
 		}
 		accepted++
 		if err := r.Policy().Check(); err != nil {
-			t.Errorf("%s: no mistake for the rule, but: %v", line, err)
+			t.Errorf("%s is a valid rule, but its policy is not: %v", line, err)
 		}
 	}
 	if accepted < 100 {
-		t.Errorf("of %d lines only %d were accepted", len(lines), accepted)
+		t.Errorf("%d of %d lines are valid rules, want at least 100", accepted, len(lines))
 	}
 }
 
-func TestCheckFindsWhatWasNotParsed(t *testing.T) {
+func TestCheckFindsMistakesInARuleMadeInCode(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule rule.Rule
 		want string
 	}{
 		"no verb":                                {rule.Rule{}, "unknown verb"},
-		"an option of others":                    {rule.Rule{Verb: rule.Lock, Window: time.Second}, "window is for once"},
+		"an option of another verb":              {rule.Rule{Verb: rule.Lock, Window: time.Second}, "window is for once"},
 		"a negative wait":                        {rule.Rule{Verb: rule.Lock, Wait: -5}, "negative"},
 		"a key with a space":                     {rule.Rule{Verb: rule.Lock, Key: "a b"}, "has a space"},
-		"a key that does not end":                {rule.Rule{Verb: rule.Lock, Key: "f("}, "not closed"},
+		"a key with an unclosed bracket":         {rule.Rule{Verb: rule.Lock, Key: "f("}, "not closed"},
 		"a key that is not UTF-8":                {rule.Rule{Verb: rule.Lock, Key: "\xff"}, "cannot be read"},
-		"a fallback and no call":                 {rule.Rule{Verb: rule.Lock, OnTimeout: rule.Zero, Fallback: "f"}, "only called with"},
+		"a fallback without on-timeout=call":     {rule.Rule{Verb: rule.Lock, OnTimeout: rule.Zero, Fallback: "f"}, "only called with"},
 		"a message in Chinese that is not UTF-8": {rule.Rule{Verb: rule.Lock, MessageZH: "\xff"}, "message.zh="},
 		"a message not in UTF-8":                 {rule.Rule{Verb: rule.Lock, Message: "\xff"}, "not UTF-8"},
 		"an unreadable name":                     {rule.Rule{Verb: rule.Lock, Name: "a\x00"}, "cannot be read"},

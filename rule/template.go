@@ -33,9 +33,9 @@ type Location string
 // The locations.
 const (
 	Path   Location = "path"   // a wildcard of a pattern such as /orders/{id}
-	Header Location = "header" // a header, in any case
-	Query  Location = "query"  // of the URL
-	Cookie Location = "cookie" // by name
+	Header Location = "header" // a header; upper and lower case are equal
+	Query  Location = "query"  // a query parameter of the URL
+	Cookie Location = "cookie" // a cookie
 	JWT    Location = "jwt"    // a claim of a verified token; dots select nested fields
 	Body   Location = "body"   // a field of a JSON body; dots select nested fields
 )
@@ -49,14 +49,14 @@ type Type string
 // The types.
 const (
 	Int   Type = "int"   // a decimal integer: 007 is 7
-	UUID  Type = "uuid"  // with or without dashes, braces and urn:uuid:, in any case
+	UUID  Type = "uuid"  // with or without dashes, braces and urn:uuid:, in upper or lower case
 	Lower Type = "lower" // text in lower case
 )
 
 var types = []Type{Int, UUID, Lower}
 
-// A Source is a request as a [Template] sees it. Part reports ok only for a single
-// value: of several values none is certain.
+// A Source is a request as a [Template] sees it. Part reports ok only if the part has
+// exactly one value. With several values it is not clear which one the upstream uses.
 type Source interface {
 	Part(l Location, name string) (value string, ok bool)
 }
@@ -132,8 +132,8 @@ func (t *Template) Uses(l Location) bool {
 // A Part is a part of a request in a key.
 type Part struct {
 	Place Location
-	Name  string // of a header, perhaps several with | between them
-	Type  Type   // empty: the value as sent
+	Name  string // alternative headers are separated by |
+	Type  Type   // if empty, the value is used as sent
 }
 
 // Parts returns the parts of the key in order.

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A request is what a template is asked about.
+// A request maps location.name to a value.
 type request map[string]string
 
 func (r request) Part(place rule.Location, name string) (string, bool) {
@@ -44,7 +44,7 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
 		}
 		if tmpl.String() != text || tmpl.Constant() != (text == "import") || tmpl.Uses(rule.Body) != strings.Contains(text, "body") {
-			t.Errorf("%s: is %s, constant %v, uses the body %v", text, tmpl, tmpl.Constant(), tmpl.Uses(rule.Body))
+			t.Errorf("%s: String() = %q, Constant() = %v, Uses(Body) = %v", text, tmpl, tmpl.Constant(), tmpl.Uses(rule.Body))
 		}
 	}
 }
@@ -66,13 +66,13 @@ func TestTypedParts(t *testing.T) {
 				t.Errorf("%s as %s: got %q, %v; want %q", value, typ, key, err, want)
 			}
 			if err != nil && strings.Contains(err.Error(), value) {
-				t.Errorf("%q contains the value %s", err, value)
+				t.Errorf("the error %q contains the value %s, which may be secret", err, value)
 			}
 		}
 	}
 }
 
-// T8: a key that lacks an identifier is not made.
+// Requirement T8: a request that lacks a part gets no key.
 func TestAMissingOrEmptyPartIsRefused(t *testing.T) {
 	tmpl, err := rule.ParseTemplate("pay:{path.id}:{header.X-Tenant}", rule.Pos{Line: 1, Col: 1})
 	if err != nil {
@@ -89,12 +89,12 @@ func TestAMissingOrEmptyPartIsRefused(t *testing.T) {
 
 func TestMistakesInTemplates(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                      `3:10: the key is empty: write what tells one from another, such as pay:{path.id}`,
-		"pay:{path.id":          `3:14: this { is not closed: write {path.id}, or {{ for a brace that is meant as such`,
-		"pay:path.id}":          `3:21: this } closes nothing: write }} for a brace that is meant as such`,
-		"pay:{}":                `3:14: {} names nothing: write {path.id}, {header.X-Tenant} or {body.order.no}`,
-		"pay:{path}":            `3:15: {path} does not say which: write {path.name}`,
-		"pay:{path.}":           `3:15: {path.} does not say which: write {path.name}`,
+		"":                      `3:10: the key is empty: write what identifies the locked object, such as pay:{path.id}`,
+		"pay:{path.id":          `3:14: this { is not closed: write {path.id}, or {{ for a literal brace`,
+		"pay:path.id}":          `3:21: this } closes nothing: write }} for a literal brace`,
+		"pay:{}":                `3:14: {} names no part of the request: write {path.id}, {header.X-Tenant} or {body.order.no}`,
+		"pay:{path}":            `3:15: {path} has no name after the location: write {path.name}`,
+		"pay:{path.}":           `3:15: {path.} has no name after the location: write {path.name}`,
 		"pay:{haeder.x}":        `3:15: unknown location "haeder" (did you mean header?)`,
 		"pay:{form.x}":          `3:15: unknown location "form": use path, header, query, cookie, jwt, body`,
 		"pay:{path.id:itn}":     `3:23: unknown type "itn" (did you mean int?)`,
@@ -106,9 +106,9 @@ func TestMistakesInTemplates(t *testing.T) {
 		"{path.a}{path.b}":      `3:18: put a colon before {path.b}: otherwise different parts could make the same key`,
 		"{path.a}-{path.b}":     `3:19: put a colon before {path.b}: otherwise different parts could make the same key`,
 		"pay:":                  `3:13: the key ends in a colon: is a part missing?`,
-		":{path.id}":            `3:10: the key begins with a colon: what stands before it?`,
+		":{path.id}":            `3:10: the key begins with a colon: is a part missing?`,
 		"pay::{path.id}":        `3:13: there is nothing between two colons: is a part missing?`,
-		"pay:\n":                `3:14: the key holds a control character: leave it out`,
+		"pay:\n":                `3:14: the key contains a control character: remove it`,
 		"\xff":                  `3:10: the key is not UTF-8: save the file as UTF-8`,
 	} {
 		_, err := rule.ParseTemplate(text, rule.Pos{Line: 3, Col: 10})
@@ -118,7 +118,7 @@ func TestMistakesInTemplates(t *testing.T) {
 	}
 }
 
-func TestPartsAreEscapedAsKeysAre(t *testing.T) {
+func TestPartsAreEscapedLikeInterlockKey(t *testing.T) {
 	for _, part := range []string{"a", "a:b", "%3A", "{x}", "操作%"} {
 		if got, want := string(rule.AppendEscaped(nil, part)), interlock.Key(part); got != want {
 			t.Errorf("%q: got %q, want %q", part, got, want)
@@ -133,6 +133,6 @@ func TestPartsOfATemplate(t *testing.T) {
 	}
 	want := []rule.Part{{Place: rule.Path, Name: "id"}, {Place: rule.Body, Name: "order.no"}}
 	if got := tpl.Parts(); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("Parts() = %v, want %v", got, want)
 	}
 }

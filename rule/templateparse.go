@@ -22,21 +22,21 @@ func ParseTemplate(text string, at Pos) (*Template, error) {
 type templateParser struct {
 	text    string
 	pieces  []piece
-	literal []byte // the text since the last part, escaped but for colons
-	parted  bool   // there is a colon in it, or it is the first
+	literal []byte // the text since the last part; escaped, except its colons
+	parted  bool   // a part may follow: literal has a colon, or there was no part yet
 }
 
-// A slip is a mistake in a template with its byte offset.
-type slip struct {
+// A templateMistake is a mistake in a template with its byte offset.
+type templateMistake struct {
 	off  int
 	text string
 }
 
-func slipped(off int, format string, args ...any) *slip {
-	return &slip{off, fmt.Sprintf(format, args...)}
+func mistakeAt(off int, format string, args ...any) *templateMistake {
+	return &templateMistake{off, fmt.Sprintf(format, args...)}
 }
 
-func (p *templateParser) parse() *slip {
+func (p *templateParser) parse() *templateMistake {
 	if err := p.checkText(); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (p *templateParser) parse() *slip {
 			p.literal = AppendEscaped(p.literal, rest[:1])
 			i += 2
 		case rest[0] == '}':
-			return slipped(i, "this } closes nothing: write }} for a brace that is meant as such")
+			return mistakeAt(i, "this } closes nothing: write }} for a literal brace")
 		case rest[0] == '{':
 			n, err := p.part(i)
 			if err != nil {
@@ -65,20 +65,20 @@ func (p *templateParser) parse() *slip {
 }
 
 // checkText refuses characters that no key may have.
-func (p *templateParser) checkText() *slip {
+func (p *templateParser) checkText() *templateMistake {
 	switch t := p.text; {
 	case t == "":
-		return slipped(0, "the key is empty: write what tells one from another, such as pay:{path.id}")
+		return mistakeAt(0, "the key is empty: write what identifies the locked object, such as pay:{path.id}")
 	case !utf8.ValidString(t):
-		return slipped(0, "the key is not UTF-8: save the file as UTF-8")
+		return mistakeAt(0, "the key is not UTF-8: save the file as UTF-8")
 	case strings.ContainsFunc(t, unicode.IsControl):
-		return slipped(strings.IndexFunc(t, unicode.IsControl), "the key holds a control character: leave it out")
+		return mistakeAt(strings.IndexFunc(t, unicode.IsControl), "the key contains a control character: remove it")
 	case t[0] == ':':
-		return slipped(0, "the key begins with a colon: what stands before it?")
+		return mistakeAt(0, "the key begins with a colon: is a part missing?")
 	case strings.HasSuffix(t, ":"):
-		return slipped(len(t)-1, "the key ends in a colon: is a part missing?")
+		return mistakeAt(len(t)-1, "the key ends in a colon: is a part missing?")
 	case strings.Contains(t, "::"):
-		return slipped(strings.Index(t, "::"), "there is nothing between two colons: is a part missing?")
+		return mistakeAt(strings.Index(t, "::"), "there is nothing between two colons: is a part missing?")
 	}
 	return nil
 }
@@ -94,30 +94,30 @@ func (p *templateParser) char(c byte) {
 }
 
 // part parses the part at an offset, and returns its length.
-func (p *templateParser) part(off int) (int, *slip) {
+func (p *templateParser) part(off int) (int, *templateMistake) {
 	inside, _, closed := strings.Cut(p.text[off+1:], "}")
 	if !closed {
-		return 0, slipped(off, "this { is not closed: write {path.id}, or {{ for a brace that is meant as such")
+		return 0, mistakeAt(off, "this { is not closed: write {path.id}, or {{ for a literal brace")
 	}
 	if !p.parted {
-		return 0, slipped(off, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
+		return 0, mistakeAt(off, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
 	}
 	where, name, dotted := strings.Cut(inside, ".")
 	place := Location(where)
 	switch {
 	case inside == "":
-		return 0, slipped(off, "{} names nothing: write {path.id}, {header.X-Tenant} or {body.order.no}")
+		return 0, mistakeAt(off, "{} names no part of the request: write {path.id}, {header.X-Tenant} or {body.order.no}")
 	case !slices.Contains(locations, place):
-		return 0, slipped(off+1, "%s", unknownPlace(where))
+		return 0, mistakeAt(off+1, "%s", unknownPlace(where))
 	case !dotted || name == "":
-		return 0, slipped(off+1, "{%s} does not say which: write {%s.name}", shorten(inside), where)
+		return 0, mistakeAt(off+1, "{%s} has no name after the location: write {%s.name}", shorten(inside), where)
 	}
 	name, typ, typed := strings.Cut(name, ":")
 	if typed && !slices.Contains(types, Type(typ)) {
-		return 0, slipped(off+1+len(where)+1+len(name)+1, "%s", unknownType(typ))
+		return 0, mistakeAt(off+1+len(where)+1+len(name)+1, "%s", unknownType(typ))
 	}
 	if bad := badName(place, name); bad >= 0 {
-		return 0, slipped(off+1+len(where)+1+bad, "%q cannot name a part of %s: use letters, digits, dashes and underscores", shorten(name), place)
+		return 0, mistakeAt(off+1+len(where)+1+bad, "%q cannot name a part of %s: use letters, digits, dashes and underscores", shorten(name), place)
 	}
 	p.flush()
 	p.pieces = append(p.pieces, piece{place: place, name: name, typ: Type(typ)})
@@ -128,7 +128,8 @@ func (p *templateParser) part(off int) (int, *slip) {
 func unknownPlace(where string) string { return unknown("location", where, locations) }
 func unknownType(typ string) string    { return unknown("type", typ, types) }
 
-// unknown says that a word is not in a list, and which one may be meant.
+// unknown returns the message for a word that is not in a list. It suggests a similar
+// word from the list.
 func unknown[W ~string](what, word string, words []W) string {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -140,8 +141,8 @@ func unknown[W ~string](what, word string, words []W) string {
 	return fmt.Sprintf("unknown %s %q: use %s", what, shorten(word), strings.Join(list, ", "))
 }
 
-// badName returns the offset of an invalid character in a name, or -1. Dots separate
-// the names of nested fields, and bars alternative headers.
+// badName returns the offset of an invalid character in a name, or -1. Dots separate the
+// names of nested fields. Bars separate alternative headers.
 func badName(place Location, name string) int {
 	for i, c := range name {
 		switch {

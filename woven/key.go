@@ -22,10 +22,10 @@ type Part interface {
 type Key struct {
 	text  string
 	parts uint8
-	empty uint8 // the first empty part, counted from 1; 0 without one
+	empty uint8 // the number of the first empty part, from 1; 0 if none is empty
 }
 
-// Key0 is the key of a lock for all calls.
+// Key0 is a key without parts: all calls of a site share it.
 func Key0() Key { return Key{} }
 
 // Key1 is a key with one part. A string needs no allocation.
@@ -33,16 +33,16 @@ func Key1[A Part](a A) Key {
 	if s, ok := any(a).(string); ok && plain(s) {
 		return Key{text: s, parts: 1}
 	}
-	var room [64]byte
-	k := joint{b: room[:0]}
+	var buf [64]byte
+	k := keyBuilder{b: buf[:0]}
 	k = add(k, a)
 	return k.key()
 }
 
 // Key2 is a key with two parts.
 func Key2[A, B Part](a A, b B) Key {
-	var room [64]byte
-	k := joint{b: room[:0]}
+	var buf [64]byte
+	k := keyBuilder{b: buf[:0]}
 	k = add(k, a)
 	k = add(k, b)
 	return k.key()
@@ -50,8 +50,8 @@ func Key2[A, B Part](a A, b B) Key {
 
 // Key3 is a key with three parts.
 func Key3[A, B, C Part](a A, b B, c C) Key {
-	var room [64]byte
-	k := joint{b: room[:0]}
+	var buf [64]byte
+	k := keyBuilder{b: buf[:0]}
 	k = add(k, a)
 	k = add(k, b)
 	k = add(k, c)
@@ -60,8 +60,8 @@ func Key3[A, B, C Part](a A, b B, c C) Key {
 
 // Key4 is a key with four parts.
 func Key4[A, B, C, D Part](a A, b B, c C, d D) Key {
-	var room [64]byte
-	k := joint{b: room[:0]}
+	var buf [64]byte
+	k := keyBuilder{b: buf[:0]}
 	k = add(k, a)
 	k = add(k, b)
 	k = add(k, c)
@@ -69,28 +69,28 @@ func Key4[A, B, C, D Part](a A, b B, c C, d D) Key {
 	return k.key()
 }
 
-// odd marks the bytes that are escaped in a part.
-var odd = [256]bool{'%': true, ':': true, '{': true, '}': true}
+// escaped marks the bytes that are escaped in a part.
+var escaped = [256]bool{'%': true, ':': true, '{': true, '}': true}
 
 // plain reports whether a string needs no escaping.
 func plain(s string) bool {
 	for i := range len(s) {
-		if odd[s[i]] {
+		if escaped[s[i]] {
 			return false
 		}
 	}
 	return s != ""
 }
 
-// A joint builds a key. It is passed by value, so that its buffer needs no allocation.
-type joint struct {
+// A keyBuilder builds a key. It is passed by value, so that its buffer needs no allocation.
+type keyBuilder struct {
 	b            []byte
 	parts, empty uint8
 }
 
-func (k joint) key() Key { return Key{text: string(k.b), parts: k.parts, empty: k.empty} }
+func (k keyBuilder) key() Key { return Key{text: string(k.b), parts: k.parts, empty: k.empty} }
 
-func add[A Part](k joint, a A) joint {
+func add[A Part](k keyBuilder, a A) keyBuilder {
 	if k.parts++; k.parts > 1 {
 		k.b = append(k.b, ':')
 	}
@@ -113,7 +113,7 @@ func add[A Part](k joint, a A) joint {
 	return k
 }
 
-func (k joint) word(s string) joint {
+func (k keyBuilder) word(s string) keyBuilder {
 	if s == "" && k.empty == 0 {
 		k.empty = k.parts
 	}
@@ -122,7 +122,7 @@ func (k joint) word(s string) joint {
 }
 
 // other adds a part of a named type.
-func (k joint) other(v reflect.Value) joint {
+func (k keyBuilder) other(v reflect.Value) keyBuilder {
 	switch {
 	case v.Kind() == reflect.String:
 		return k.word(v.String())

@@ -49,7 +49,7 @@ func TestKeys(t *testing.T) {
 			_, _, err = interlock.From(ctx).Mutex(want).TryLock(inner)
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || !busy.Self {
-				t.Errorf("%s is not the key of the held lock: %v", want, err)
+				t.Errorf("TryLock of %s: got %v, want a ContendedError with Self, because the woven lock has this key", want, err)
 			}
 			held.Unlock()
 		}
@@ -60,13 +60,13 @@ func TestAStringKeyAllocatesNothing(t *testing.T) {
 	order, named := "20260101-000042", number("20260101-000042")
 	var k woven.Key
 	if n := testing.AllocsPerRun(100, func() { k = woven.Key1(order) }); n != 0 {
-		t.Errorf("a string: %v allocations", n)
+		t.Errorf("a string: %v allocations, want 0", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { k = woven.Key1(named) }); n > 1 {
-		t.Errorf("a named string type: %v allocations", n)
+		t.Errorf("a named string type: %v allocations, want at most 1", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { k = woven.Key2(order, 1_000_000) }); n > 1 {
-		t.Errorf("two parts: %v allocations", n)
+		t.Errorf("two parts: %v allocations, want at most 1", n)
 	}
 	_ = k
 }

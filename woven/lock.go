@@ -10,8 +10,8 @@ import (
 // Bg is the context of a function without one.
 func Bg() context.Context { return context.Background() }
 
-// Back stores the context of a hold in the function's own variable, if its type allows.
-// Only the compiler knows whether a type is an alias of context.Context.
+// Back stores the context of a hold in a variable of the function, if the variable has
+// type context.Context. The weaver cannot check that: it does not resolve type aliases.
 func Back[C any](ctx context.Context, at *C) {
 	if c, ok := any(at).(*context.Context); ok {
 		*c = ctx //nolint:fatcontext // the function's own variable, once per call
@@ -19,8 +19,9 @@ func Back[C any](ctx context.Context, at *C) {
 }
 
 // Lock acquires the lock of a site and returns the context for the work. If ok is
-// false, the function returns at once with the reason in *errp, unless the directive
-// says otherwise. errp is nil if the function returns no error.
+// false, the function returns at once with the reason in *errp. With on-timeout=skip or
+// call, a contended lock leaves *errp unchanged. errp is nil if the function returns no
+// error.
 func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, Held, bool) {
 	st := s.load()
 	text, err := st.key(key)
@@ -37,7 +38,7 @@ func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, 
 // lock acquires a lock. Most are a Mutex, which avoids an interface call.
 func (st *state) lock(ctx context.Context, key string) (context.Context, *interlock.Hold, error) {
 	own := st.client(ctx)
-	if !st.shared {
+	if !st.rw {
 		return own.Mutex(key).Lock(ctx)
 	}
 	return st.rule.Kind.Locker(own, key).Lock(ctx)
@@ -53,23 +54,22 @@ type Held struct {
 func (h Held) Unlock() { h.Done(nil) }
 
 // Done releases the lock. A function that returns an error defers it. If the lock was
-// lost, Done adds that to the error: another caller may have run meanwhile. errp is a
-// parameter and not a field of h, so that the error is not allocated.
+// lost, another caller may have run meanwhile, so Done adds the loss to the error. errp is
+// a parameter and not a field of h, so that the error is not allocated.
 func (h Held) Done(errp *error) {
 	if h.hold == nil {
 		return
 	}
 	if err := h.hold.Unlock(); err != nil && errp != nil && errors.Is(err, interlock.ErrLost) {
-		blame(errp, err)
+		addLoss(errp, err)
 	}
 }
 
-// Busy reports whether the fallback of on-timeout=call is called instead of the
-// function.
+// Busy reports whether woven code must call the fallback of on-timeout=call.
 func (h Held) Busy() bool { return h.busy }
 
-// blame adds a loss during the call to the error of a function.
-func blame(errp *error, lost error) {
+// addLoss adds the loss of a lock or claim to the error of a function.
+func addLoss(errp *error, lost error) {
 	if !errors.Is(*errp, interlock.ErrLost) {
 		*errp = errors.Join(*errp, lost)
 	}

@@ -18,7 +18,7 @@ import (
 func site(verb, options string) *woven.Site {
 	name := "pay"
 	if verb == "submit" {
-		name = "submit-pay" // guards of one name have one OnUnknown
+		name = "submit-pay" // guards with the same name must have the same OnUnknown
 	}
 	return &woven.Site{ID: "ilsite/1{" + verb + " example.com/shop.(*Service).Pay}", Pos: "shop/pay.go:26", Name: name, Verb: verb, Options: options}
 }
@@ -80,7 +80,7 @@ func TestOneHolderAtATime(t *testing.T) {
 			}
 		}
 		if most != 1 {
-			t.Errorf("%d goroutines held the lock at once", most)
+			t.Errorf("%d goroutines held the lock at once, want 1", most)
 		}
 		if got := client.Stats().Acquired; got != 10 {
 			t.Errorf("the client in the context granted %d locks, want 10", got)
@@ -184,8 +184,8 @@ func TestOnTimeout(t *testing.T) {
 			if !errors.As(err, &refused) || receipt != "" {
 				t.Fatalf("error: got %q, %v; want a *RefusedError", receipt, err)
 			}
-			if refused.Message.In("zh-CN") != "操作太频繁，请稍后再试" {
-				t.Errorf("unexpected message %v", refused.Message)
+			if refused.Message.In("zh-CN") != "另一个请求正在处理中，请稍后再试" {
+				t.Errorf("message %v, want the default message of a lock", refused.Message)
 			}
 			const want = `woven: example.com/shop.(*Service).Pay did not run (shop/pay.go:26): interlock: "pay:42" is held by `
 			if !strings.HasPrefix(err.Error(), want) {
@@ -238,16 +238,16 @@ func TestBusyIsTrueOnlyIfTheLockIsHeld(t *testing.T) {
 			t.Fatalf("the lock was not acquired: %v", err)
 		}
 		if _, second, ok := woven.Lock(ctx, s, woven.Key1("42"), &err); ok || !second.Busy() || err != nil {
-			t.Errorf("held lock: got %v, busy %v, %v", ok, second.Busy(), err)
+			t.Errorf("a held lock: ok %v, busy %v, error %v; want only busy", ok, second.Busy(), err)
 		}
 		if _, second, ok := woven.Lock(ctx, s, woven.Key1(""), &err); ok || second.Busy() || !errors.Is(err, interlock.ErrKey) {
-			t.Errorf("empty key: got %v, busy %v, %v", ok, second.Busy(), err)
+			t.Errorf("an empty key: ok %v, busy %v, error %v; want only ErrKey", ok, second.Busy(), err)
 		}
 		held.Unlock()
 	})
 }
 
-// Requirement T8: an empty key is refused before the engine is asked.
+// Requirement T8: an empty key is refused without a call to the engine.
 func TestAnEmptyKeyIsRefused(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		for _, options := range []string{"", "on-timeout=skip", "on-timeout=panic"} {

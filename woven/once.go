@@ -11,8 +11,9 @@ import (
 )
 
 // Once claims the key of a site and returns the context for the work. If ok is false,
-// the function returns at once: *errp has the reason, or outs, which point to the other
-// results, have those of an earlier call. errp is nil if the function returns no error.
+// the function returns at once: *errp has the reason, or the results are those of an
+// earlier call. outs are pointers to the results without the error. errp is nil if the
+// function returns no error.
 func Once(ctx context.Context, s *Site, key Key, errp *error, outs ...any) (context.Context, *Run, bool) {
 	st := s.load()
 	ctx, r, err := s.begin(ctx, st, key, outs)
@@ -56,10 +57,10 @@ func (s *Site) begin(ctx context.Context, st *state, key Key, outs []any) (conte
 // A Run is a call that holds a claim. A nil Run is a call without one.
 type Run struct {
 	claim *guard.Claim[results]
-	later bool // the function has not started
+	later bool // the function's body has not started
 }
 
-// Later marks that the function has not started: it has more directives, which may
+// Later marks that the function's body has not started: its lower directives may still
 // refuse or panic. Until [Run.Begun] is called, the work has had no effect.
 func (r *Run) Later() {
 	if r != nil {
@@ -67,7 +68,7 @@ func (r *Run) Later() {
 	}
 }
 
-// Begun marks the start of the function.
+// Begun marks the start of the function's body.
 func (r *Run) Begun() {
 	if r != nil {
 		r.later = false
@@ -94,7 +95,7 @@ func (r *Run) Done(errp *error, outs ...any) {
 		err = r.claim.Complete(results{out: outs})
 	}
 	if errp != nil && errors.Is(err, interlock.ErrLost) {
-		blame(errp, err)
+		addLoss(errp, err)
 	}
 	if p != nil {
 		panic(p)

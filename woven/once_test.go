@@ -97,7 +97,7 @@ func TestOnDuplicate(t *testing.T) {
 				t.Errorf("%q, during the work: got %v, want %v", options, err, want.during)
 			}
 			if ran := got.No != ""; ran == (want.skip || want.during != nil) {
-				t.Errorf("%q, during the work: unexpected result %v", options, got)
+				t.Errorf("%q, during the work: got result %v; want a result only if the duplicate waited", options, got)
 			}
 			if err := <-first; err != nil {
 				t.Errorf("%q, the first call: %v", options, err)
@@ -128,7 +128,7 @@ func TestSubmitRefusesRepeatsForAWindow(t *testing.T) {
 	})
 }
 
-func TestAnErrorIsForgottenUnlessKept(t *testing.T) {
+func TestAnErrorIsStoredOnlyWithOnErrorKeep(t *testing.T) {
 	errWork := errors.New("broke")
 	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("once", "")
@@ -165,7 +165,7 @@ func TestPanicsAndGoexitAreUnknown(t *testing.T) {
 			}()
 			<-done
 			if strings.HasPrefix(name, "Goexit") != (p == nil) {
-				t.Errorf("%s: recovered %v", name, p)
+				t.Errorf("%s: recovered %v; want the panic, or nil after Goexit", name, p)
 			}
 			if _, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); !errors.Is(err, guard.ErrUnknown) {
 				t.Errorf("%s: the next call got %v, want ErrUnknown", name, err)
@@ -266,10 +266,10 @@ func TestOnceWhileTheEngineIsDown(t *testing.T) {
 			t.Errorf("open: got %v, want a run", err)
 		}
 		if len(degraded) != 1 || degraded[0].Name != "submit-pay" || client.Stats().Unguarded != 1 {
-			t.Errorf("the unguarded run is reported as %+v, and counted %d times", degraded, client.Stats().Unguarded)
+			t.Errorf("unguarded runs: reported %+v and counted %d; want 1 of submit-pay", degraded, client.Stats().Unguarded)
 		}
 		if len(failed) != 2 || client.Stats().Failed != 2 {
-			t.Errorf("the refused runs are reported as %+v, and counted %d times", failed, client.Stats().Failed)
+			t.Errorf("failed runs: reported %+v and counted %d; want 2", failed, client.Stats().Failed)
 		}
 		faulty.Heal()
 	})
@@ -283,7 +283,7 @@ func TestALostClaimReturnsErrLost(t *testing.T) {
 			t.Errorf("got %v, want ErrLost", err)
 		}
 		if n := client.Stats().Lost; n != 1 {
-			t.Errorf("the client counts %d lost, want 1", n)
+			t.Errorf("the client counts %d lost claims, want 1", n)
 		}
 	})
 }
@@ -302,7 +302,7 @@ func TestADerivedContextIsCancelledAfterTheRun(t *testing.T) {
 		})
 		synctest.Wait()
 		if err != nil || derivedErr() == nil {
-			t.Errorf("got %v, or the derived context was not cancelled", err)
+			t.Errorf("got %v, derived context error %v; want no error and a cancelled context", err, derivedErr())
 		}
 	})
 }
@@ -548,7 +548,7 @@ func TestDuplicatesAreAnsweredInTheProcess(t *testing.T) {
 	})
 }
 
-func TestFunctionsThatEndTheirCaller(t *testing.T) {
+func TestFunctionsOfTheRuntimeThatRunDeferredCalls(t *testing.T) {
 	for name, want := range map[string]bool{
 		"runtime.gopanic":            true,
 		"runtime.Goexit":             true,
@@ -558,7 +558,7 @@ func TestFunctionsThatEndTheirCaller(t *testing.T) {
 		"example.com/runtime.Goexit": false,
 	} {
 		if got := woven.Ends(name); got != want {
-			t.Errorf("%s: %v, want %v", name, got, want)
+			t.Errorf("Ends(%q) = %v, want %v", name, got, want)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// maxClients bounds the clients of a site. A program has one or two; a program that
-// makes one per request must not fill the memory.
+// maxClients bounds the clients of a site. Most programs have one or two. The limit keeps
+// a program that makes a client per request from filling the memory.
 const maxClients = 16
 
 // A perClient holds a value of a site for each client, until the client is closed.
@@ -67,7 +67,7 @@ func (p *perClient[V]) add(c *interlock.Client, value func() (*V, error)) (v *V,
 }
 
 // endWith ends a value when its client is closed. An evicted value is ended as well, unless
-// the garbage collector has freed it: the hook has a weak pointer only.
+// the garbage collector has freed it: the hook does not keep it alive.
 func (p *perClient[V]) endWith(c *interlock.Client, v *V, end func(*V, context.Context) error) {
 	w := weak.Make(v)
 	stop := c.OnClose(func(ctx context.Context) error {

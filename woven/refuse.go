@@ -27,25 +27,27 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // DefaultMessage returns the refusal message of a lock.
 func DefaultMessage() guard.Message {
 	return guard.Message{
-		"en": "this is being worked on, please try again later",
-		"zh": "操作太频繁，请稍后再试",
+		"en": "another request is being processed, please try again later",
+		"zh": "另一个请求正在处理中，请稍后再试",
 	}
 }
 
-// refuse handles a call that does not run, and reports whether it returns zero values
-// and no error.
+// refuse handles a call that does not run. It stores the error in *errp, panics, or
+// reports that the call is skipped: the function returns no error, but zero values or the
+// results of its fallback.
 //
-// The directive's choice applies to contended and duplicate calls. Any other failure is
-// returned as an error. If the function returns no error, only a mistake in the program
-// panics: an engine that is down must not crash it.
-func (s *Site) refuse(st *state, err error, errp *error) (quiet bool) {
-	late := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate)
-	silent := st.rule.OnTimeout == rule.Zero || st.rule.OnTimeout == rule.Call || st.rule.OnDuplicate == rule.Skip
-	loud := st.rule.OnTimeout == rule.Panic
+// The directive chooses what happens to contended and duplicate calls. Any other failure is
+// stored in *errp. A function without an error result cannot return it: with skip or call
+// the function is skipped, unless the failure is a mistake in the program. Otherwise
+// refuse panics, also if the engine is down.
+func (s *Site) refuse(st *state, err error, errp *error) (skipped bool) {
+	contended := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate)
+	skips := st.rule.OnTimeout == rule.Zero || st.rule.OnTimeout == rule.Call || st.rule.OnDuplicate == rule.Skip
+	panics := st.rule.OnTimeout == rule.Panic
 	switch {
-	case late && silent, errp == nil && silent && !isMistake(err):
+	case contended && skips, errp == nil && skips && !isMistake(err):
 		return true
-	case errp == nil, late && loud:
+	case errp == nil, contended && panics:
 		panic(s.refused(st, err))
 	case errors.Is(err, guard.ErrFailed):
 		*errp = err // the error of the earlier call
@@ -59,9 +61,9 @@ func (s *Site) refused(st *state, err error) *RefusedError {
 	e := &RefusedError{Site: s, Message: st.policy.Message, Err: err}
 	var duplicate *guard.DuplicateError
 	if errors.As(err, &duplicate) {
-		e.Message = duplicate.Message // it says whether the work runs or is done
+		e.Message = duplicate.Message // says whether the first call still runs
 	}
-	if e.Message == nil { // a lock; a guard's policy has a message
+	if e.Message == nil { // this is a lock: only a guard's policy always has a message
 		e.Message = st.rule.Messages(DefaultMessage())
 	}
 	if e.Message == nil {

@@ -21,9 +21,9 @@ import (
 type Site struct {
 	ID      string // such as "ilsite/1{lock example.com/shop.(*Service).Pay}"
 	Pos     string // file:line of the directive
-	Name    string // of the rule; default: the function's name
+	Name    string // the rule's name; default: the function's name
 	Verb    string
-	Options string // from rule.Settings
+	Options string // the text of rule.Rule.Settings
 
 	state atomic.Pointer[state]
 }
@@ -31,10 +31,10 @@ type Site struct {
 // A state is made from the options of a site. Only the values per client change.
 type state struct {
 	rule   rule.Rule
-	name   string // as a key
-	prefix string // of keys that have parts
-	err    error  // the options are invalid
-	shared bool   // a read lock
+	name   string // the key of calls without key parts
+	prefix string // the start of keys with parts
+	err    error  // not nil if the options are invalid
+	rw     bool   // the lock is an RWMutex
 
 	locks  perClient[interlock.Client]
 	guards perClient[guard.Guard[results]]
@@ -68,7 +68,7 @@ func (s *Site) make() *state {
 		return st
 	}
 	if st.rule.Verb == rule.Lock {
-		st.shared = st.rule.Kind == rule.Read || st.rule.Kind == rule.Write
+		st.rw = st.rule.Kind == rule.Read || st.rule.Kind == rule.Write
 		return st
 	}
 	st.policy = st.rule.Policy()
@@ -88,8 +88,8 @@ func (s *Site) function() string {
 	return name
 }
 
-// fit shortens a name to the limit of a guard's name. It keeps the end, which says
-// most, and adds a hash.
+// fit shortens a name to the limit of a guard's name. It keeps the end, which names the
+// function, and adds a hash.
 func fit(name string) string {
 	const most = 64
 	if len(name) <= most {
@@ -123,7 +123,7 @@ func (st *state) client(ctx context.Context) *interlock.Client {
 		return own
 	}
 	with := func() (*interlock.Client, error) { return c.With(st.rule.LockOptions()...), nil }
-	end := func(*interlock.Client, context.Context) error { return nil } // c itself is closed
+	end := func(*interlock.Client, context.Context) error { return nil } // closing c is enough
 	own, _ := st.locks.make(c, with, end)
 	return own
 }
@@ -140,7 +140,8 @@ func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
 }
 
 // reportTo returns a trace that reports failures of the engine and lost claims to a
-// client. A directive has no trace of its own. The trace does not keep the client.
+// client, because a directive has no trace of its own. The trace does not keep the client
+// alive.
 func reportTo(c *interlock.Client) *guard.Trace {
 	to := weak.Make(c)
 	return &guard.Trace{
