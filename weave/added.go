@@ -37,9 +37,8 @@ func moduleOf(list []module, file string) (in module, below string) {
 	return in, below
 }
 
-// isVisited reports whether walk enters the directories of a file, and reads files of
-// its name. rel is its path in the module at dir. Unlike walk, isVisited also admits
-// testdata of dependencies.
+// isVisited reports whether walk would visit a file at the path rel in the module at dir.
+// Unlike walk, isVisited also accepts testdata of dependencies.
 func isVisited(dir, rel string) bool {
 	parts := strings.Split(rel, string(filepath.Separator))
 	last := len(parts) - 1

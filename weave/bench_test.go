@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// The issue asks for less than half a second: 1,000 files, 600 of them with
-// directives, go list included.
+// BenchmarkOverlay weaves 1,000 files, 600 of them with directives. With go list it must
+// take less than 0.5s.
 func BenchmarkOverlay(b *testing.B) {
 	dir := b.TempDir()
 	b.Setenv("XDG_CACHE_HOME", b.TempDir())
@@ -26,7 +26,7 @@ func BenchmarkOverlay(b *testing.B) {
 		}
 	}
 	put("go.mod", "module example.com/large\n\ngo 1.26.0\n")
-	filler := strings.Repeat("\n// filler is here to be read.\n", 100)
+	filler := strings.Repeat("\n// filler makes the file longer.\n", 100)
 	for i := range 1000 {
 		text := fmt.Sprintf("package p%d\n", i/10)
 		if i%10 < 6 {

@@ -9,8 +9,8 @@ import (
 
 var siteID = regexp.MustCompile(`ilsite/1\{([a-z]+ [^{}\x00-\x1f]+)\}`)
 
-// Sites lists the sites in a binary, such as "lock example.com/shop.(*Service).Pay", in
-// order. Sites of functions that the linker removed are not listed.
+// Sites lists the sites in a binary, such as "lock example.com/shop.(*Service).Pay",
+// sorted. Sites of functions that the linker removed are not listed.
 func Sites(binary string) ([]string, error) {
 	text, err := os.ReadFile(binary)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// TestMain lets the go command call this program as it would the real one.
+// TestMain lets the go command call the test binary like the command interlock.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -41,8 +41,8 @@ func tool(err error) int {
 	return 0
 }
 
-// shop is a program in which callers of one function meet, unless a lock keeps
-// them apart. Line numbers matter.
+// shop is a program that prints how many callers were in pay at a time, and whether its
+// other directives work. A test checks the number of a line.
 const shop = `package main
 
 import (
@@ -106,14 +106,15 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	said, err := now(context.Background(), "c")
-	fmt.Println("busy:", said, err)
+	when, err := now(context.Background(), "c")
+	fmt.Println("busy:", when, err)
 	_ = ctx
 	fmt.Println("unlocked:", hold.Unlock())
 }
 `
 
-const woke = `at a time: 1
+// wovenOutput is the output of shop when it is woven.
+const wovenOutput = `at a time: 1
 orders: 1 1 <nil>
 empty key: true
 busy: later <nil>
@@ -160,7 +161,7 @@ func (p *project) write(t *testing.T, name, text string) {
 	}
 }
 
-// run runs a command in the project and returns what it says and its code.
+// run runs a command in the project and returns its output and exit status.
 func (p *project) run(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
@@ -172,12 +173,12 @@ func (p *project) run(t *testing.T, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// must runs a command that has to succeed.
+// must runs a command in the project and fails the test if the command fails.
 func (p *project) must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, code := p.run(t, args...)
 	if code != 0 {
-		t.Fatalf("%q exits with %d: %s", args, code, out)
+		t.Fatalf("%q: exit status %d, want 0\n%s", args, code, out)
 	}
 	return out
 }
@@ -201,37 +202,37 @@ func TestAWovenProgramLocks(t *testing.T) {
 	if out, code := p.woven(t, "build", "-o", "woven.bin", "."); code != 0 {
 		t.Fatal(out)
 	}
-	if out := p.must(t, "./woven.bin"); out != woke {
-		t.Errorf("got\n%s\nwant\n%s", out, woke)
+	if out := p.must(t, "./woven.bin"); out != wovenOutput {
+		t.Errorf("got\n%s\nwant\n%s", out, wovenOutput)
 	}
 
-	t.Run("and knows its sites", func(t *testing.T) {
+	t.Run("its binary contains its sites", func(t *testing.T) {
 		sites, err := weave.Sites(filepath.Join(p.dir, "woven.bin"))
 		want := []string{"lock example.com/shop.fall", "lock example.com/shop.now", "lock example.com/shop.pay", "once example.com/shop.order"}
 		if err != nil || !slices.Equal(sites, want) {
 			t.Errorf("got %q, %v; want %q", sites, err, want)
 		}
 	})
-	t.Run("and panics on the line of the source", func(t *testing.T) {
+	t.Run("a panic has the line of the source", func(t *testing.T) {
 		out, code := p.run(t, "./woven.bin", "fall")
 		if code != 2 || !strings.Contains(out, filepath.Join(p.dir, "main.go")+":42") {
-			t.Errorf("exits with %d and says\n%s", code, out)
+			t.Errorf("exit status %d, want 2 and a stack with main.go:42\n%s", code, out)
 		}
 	})
-	t.Run("and does not start unwoven", func(t *testing.T) {
+	t.Run("without weaving it does not start", func(t *testing.T) {
 		p.must(t, "go", "build", "-o", "plain.bin", ".")
 		if out, code := p.run(t, "./plain.bin"); code != 78 || !strings.Contains(out, "compiled without weaving") {
-			t.Errorf("exits with %d and says\n%s", code, out)
+			t.Errorf("exit status %d, want 78 and an explanation\n%s", code, out)
 		}
 		p.env = []string{"INTERLOCK_UNWOVEN=allow"}
 		defer func() { p.env = nil }()
 		if out := p.must(t, "./plain.bin"); strings.Contains(out, "at a time: 1\n") || !strings.Contains(out, "orders: 1 2 <nil>\n") {
-			t.Errorf("it has its locks although it was not woven:\n%s", out)
+			t.Errorf("the program has locks although it was not woven:\n%s", out)
 		}
 	})
 }
 
-func TestTheCompilerReportsAtTheDirective(t *testing.T) {
+func TestCompilerErrorsHaveThePositionInTheDirective(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": `package main
 
 import (
@@ -263,7 +264,7 @@ func main() {}
 `})
 	out, code := p.woven(t, "build", "-gcflags=-e", ".")
 	if code != 1 {
-		t.Fatalf("exits with %d: %s", code, out)
+		t.Fatalf("exit status %d, want 1\n%s", code, out)
 	}
 	for _, want := range []string{
 		"main.go:14:31: r.Num undefined",
@@ -273,7 +274,7 @@ func main() {}
 		"main.go:26:44: undefined: undefined",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
 }
@@ -290,7 +291,7 @@ func TestScanFindsEveryMistake(t *testing.T) {
 		"nested/nested.go":   fmt.Sprintf(bad, "nested"),
 		"unmarked/f.go":      "package unmarked\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n",
 		"unmarked/f_test.go": "package unmarked\n\n//interlock:lock kind=plain on-timeout=skip\nfunc g() {}\n",
-		"unmarked/on.go":     "package unmarked\n\nimport _ \"" + weave.Marker + "\"\n", // is of no use to others
+		"unmarked/on.go":     "package unmarked\n\nimport _ \"" + weave.Marker + "\"\n", // does not mark the other files
 		"marked/f.go":        "package marked\n\nimport _ \"" + weave.Marker + "\"\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n",
 	})
 	_, err := weave.Scan(t.Context(), p.dir, nil)
@@ -322,35 +323,36 @@ func TestOverlay(t *testing.T) {
 	}
 	first := overlay()
 	if again := overlay(); again != first {
-		t.Errorf("the same tree makes %s and %s", first, again)
+		t.Errorf("an unchanged tree has the overlays %s and %s, want one", first, again)
 	}
 	p.write(t, "main.go", strings.ReplaceAll(shop, "name=pay", "name=paid"))
 	if changed := overlay(); changed == first {
-		t.Errorf("another tree makes %s as well", first)
+		t.Errorf("a changed tree still has the overlay %s, want another", first)
 	}
 	p.write(t, "main.go", shop)
 	if restored := overlay(); restored != first {
-		t.Errorf("the tree as it was makes %s, and made %s", restored, first)
+		t.Errorf("the restored tree has the overlay %s, want %s", restored, first)
 	}
 	merged := overlay("-overlay=own.json")
 	if merged == first {
-		t.Fatal("the user's own overlay was left out")
+		t.Fatal("the user's overlay was not merged")
 	}
 	if out := p.must(t, "go", "run", "-overlay="+merged, "."); !strings.Contains(out, "at a time: 1\norders: 7 7 <nil>\n") {
-		t.Errorf("got\n%s", out)
+		t.Errorf("got\n%s\nwant the locks, and 7 orders from the user's overlay", out)
 	}
 	if _, err := weave.Overlay(t.Context(), p.dir, []string{"-overlay", "none.json"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an overlay that is not there: %v", err)
+		t.Errorf("a missing overlay file: got %v, want ErrNotExist", err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := weave.Overlay(canceled, p.dir, nil); err == nil {
-		t.Error("a canceled scan succeeds")
+		t.Error("Overlay returned no error although its context was cancelled")
 	}
 }
 
-// A key is evaluated before the body, so it is the directive that panics.
-func TestAKeyThatPanicsDoesSoOnItsLine(t *testing.T) {
+// A key is evaluated before the body. If it panics, the stack shows the line of the
+// directive.
+func TestAPanicInAKeyHasTheLineOfTheDirective(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": `package main
 
 import (
@@ -368,11 +370,11 @@ func main() { _ = a(context.Background(), nil) }
 `})
 	out, code := p.woven(t, "run", ".")
 	if code != 1 || !strings.Contains(out, filepath.Join(p.dir, "main.go")+":9 ") {
-		t.Errorf("exits with %d and says\n%s", code, out)
+		t.Errorf("exit status %d, want 1 and a stack with main.go:9\n%s", code, out)
 	}
 }
 
-func TestOverlaysAtTheSameTime(t *testing.T) {
+func TestConcurrentBuildsGetTheSameOverlay(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": shop})
 	var paths [8]string
 	var all sync.WaitGroup
@@ -387,7 +389,7 @@ func TestOverlaysAtTheSameTime(t *testing.T) {
 	all.Wait()
 	for _, path := range paths {
 		if path != paths[0] {
-			t.Errorf("%s and %s of the same tree", path, paths[0])
+			t.Errorf("concurrent builds of one tree got the overlays %s and %s, want one", path, paths[0])
 		}
 	}
 }

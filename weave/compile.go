@@ -21,10 +21,10 @@ type compilation struct {
 	args  []string
 	pkg   string
 	dir   string // for woven files
-	woven string // the first woven file, by its source name
+	woven string // the source name of the first woven file, or ""
 	errs  Errors
 
-	unread string // a file that may have directives but cannot be parsed
+	unread string // a file with directives that cannot be parsed, or ""
 }
 
 // newCompilation weaves the files of a compiler call.
@@ -46,7 +46,7 @@ func newCompilation(args []string) (*compilation, error) {
 	return c, c.marked()
 }
 
-// valued are compiler flags with a separate argument.
+// valued are compiler flags whose value is the next argument.
 var valued = []string{"-o", "-p", "-D", "-I", "-asmhdr", "-buildid", "-embedcfg", "-goversion", "-importcfg", "-lang", "-symabis", "-trimpath"}
 
 // firstFile returns the index of the first file after the flags. Names do not identify
@@ -138,17 +138,17 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	return w.Text, nil
 }
 
-// spared reports whether a file may lack the marker. Output of cgo and cover notes the
-// source of each part.
+// spared reports whether a file may lack the marker. Output of cgo and cover names its
+// sources in line directives.
 func spared(path string, text []byte) bool {
 	return theirs(path) || slices.ContainsFunc(lineNote.FindAllSubmatch(text, -1), func(m [][]byte) bool { return theirs(string(m[1])) })
 }
 
 var lineNote = regexp.MustCompile(`(?m)^//line (.+?):\d+`)
 
-// marked checks that the compiler finds the runtime package: the go command plans the
-// build from the source, so the source must import the marker. Files of dependencies may
-// not.
+// marked checks that the compiler finds the package that woven code imports. The go
+// command passes only imports of the source to the compiler, so some file of the package
+// must import the marker. In a dependency, possibly no file does.
 func (c *compilation) marked() error {
 	if c.woven == "" {
 		return nil
@@ -157,7 +157,7 @@ func (c *compilation) marked() error {
 	if err != nil || ok {
 		return err
 	}
-	return fmt.Errorf("%s:1:1: package %s has directives and does not import _ %q: vendor it (go mod vendor), and build with interlock go", c.woven, c.pkg, Marker)
+	return fmt.Errorf("%s:1:1: package %s has directives but does not import _ %q: vendor it (go mod vendor), and build with interlock go", c.woven, c.pkg, Marker)
 }
 
 // run compiles. It fails if the compiler accepts a file that the weaver could not parse.
@@ -165,5 +165,5 @@ func (c *compilation) run() error {
 	if err := run(c.args); err != nil || c.unread == "" {
 		return err
 	}
-	return fmt.Errorf("%s:1:1: has directives and newer syntax than this command knows (%s): build the command with the Go version of the project", c.unread, runtime.Version())
+	return fmt.Errorf("%s:1:1: has directives, and syntax that is newer than this command (%s): build the command with the Go version of the project", c.unread, runtime.Version())
 }

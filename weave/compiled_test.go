@@ -2,9 +2,9 @@ package weave_test
 
 import "testing"
 
-// many is every shape in one package, whole, so that the compiler and vet judge
-// what is woven.
-const many = `package main
+// shapesProgram is a program with functions of every shape. The compiler and vet check its
+// woven form.
+const shapesProgram = `package main
 
 import (
 	"cmp"
@@ -108,8 +108,8 @@ func TestAll(t *testing.T) {
 `
 
 func TestEveryShapeCompiles(t *testing.T) {
-	p := newProject(t, map[string]string{"shapes_test.go": many, "main.go": "package main\n"})
+	p := newProject(t, map[string]string{"shapes_test.go": shapesProgram, "main.go": "package main\n"})
 	if out, code := p.woven(t, "test", "-vet=all", "."); code != 0 {
-		t.Errorf("exits with %d and says\n%s", code, out)
+		t.Errorf("exit status %d, want 0\n%s", code, out)
 	}
 }

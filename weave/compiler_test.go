@@ -12,13 +12,13 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// A compiler is a program that notes its arguments and is content.
+// A compiler is a script that writes its arguments to a file and succeeds.
 type compiler struct{ dir string }
 
 func newCompiler(t *testing.T, files map[string]string) compiler {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("it is a shell script")
+		t.Skip("the fake compiler is a shell script")
 	}
 	c := compiler{t.TempDir()}
 	files["importcfg"] = "packagefile " + weave.Marker + "=on.a\n"
@@ -31,13 +31,14 @@ func newCompiler(t *testing.T, files map[string]string) compiler {
 		}
 	}
 	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" > '" + c.dir + "/args'\n"
-	if err := os.WriteFile(filepath.Join(c.dir, "compile"), []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(c.dir, "compile"), []byte(script), 0o755); err != nil { //nolint:gosec // a script must be executable
 		t.Fatal(err)
 	}
 	return c
 }
 
-// weave calls it through the weaver, for a package, and returns what it was given.
+// weave calls the compiler through the weaver for some files of a package, and returns the
+// arguments that the compiler got.
 func (c compiler) weave(t *testing.T, pkg string, files ...string) ([]string, error) {
 	t.Helper()
 	args := []string{filepath.Join(c.dir, "compile"), "-o", filepath.Join(c.dir, "_pkg_.a")}
@@ -54,7 +55,7 @@ func (c compiler) weave(t *testing.T, pkg string, files ...string) ([]string, er
 	return strings.Split(strings.TrimSpace(string(text)), "\n"), err
 }
 
-func TestAPackageMayBeCalledLikeAFile(t *testing.T) {
+func TestAPackageNameMayEndInDotGo(t *testing.T) {
 	const pkg = "example.com/nats.go"
 	c := newCompiler(t, map[string]string{"a.go": bank})
 	t.Setenv("TOOLEXEC_IMPORTPATH", pkg)
@@ -63,15 +64,15 @@ func TestAPackageMayBeCalledLikeAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if i := slices.Index(args, "-p"); args[i+1] != pkg {
-		t.Errorf("the package became %s", args[i+1])
+		t.Errorf("the compiler got -p %s, want %s", args[i+1], pkg)
 	}
 	if got, want := args[len(args)-1], filepath.Join(c.dir, "interlock", "a.go"); got != want {
 		t.Errorf("%s is compiled, want %s", got, want)
 	}
 }
 
-// In an overlay a file may have any name, and still gets its locks.
-func TestAFileOfAnOverlayIsWovenByTheCompiler(t *testing.T) {
+// The replacement of a file in an overlay may have any name.
+func TestToolexecWeavesAReplacementInAnOverlay(t *testing.T) {
 	c := newCompiler(t, map[string]string{"a.go": "package bank\n", "1.txt": bank})
 	t.Setenv("TOOLEXEC_IMPORTPATH", "example.com/bank")
 	args, err := c.weave(t, "example.com/bank", "1.txt", "a.go")
@@ -84,11 +85,12 @@ func TestAFileOfAnOverlayIsWovenByTheCompiler(t *testing.T) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil || !strings.Contains(string(text), "_ilS_one_go_0") || !strings.Contains(string(text), `Pos:"one.go:9"`) {
-		t.Errorf("got %v\n%s", err, text)
+		t.Errorf("got %v, want a site with the name and position of one.go in\n%s", err, text)
 	}
 }
 
-// A lock is called by its function: it must not be another when go is given files.
+// The default name of a lock contains its package. It must be the same when the go command
+// gets files instead of a package.
 func TestFilesBelongToThePackageOfTheirDirectory(t *testing.T) {
 	c := newCompiler(t, map[string]string{"a.go": bank, "go.mod": "module example.com/bank\n"})
 	t.Setenv("TOOLEXEC_IMPORTPATH", "command-line-arguments")
@@ -98,23 +100,23 @@ func TestFilesBelongToThePackageOfTheirDirectory(t *testing.T) {
 	}
 	text, err := os.ReadFile(args[len(args)-1])
 	if err != nil || !strings.Contains(string(text), "ilsite/1{lock example.com/bank.Move}") {
-		t.Errorf("got %v\n%s", err, text)
+		t.Errorf("got %v, want the site of example.com/bank.Move in\n%s", err, text)
 	}
 }
 
-// Only a newer compiler understands what the weaver cannot parse: then nothing must
-// come of it.
-func TestWhatOnlyTheCompilerUnderstandsIsNotBuilt(t *testing.T) {
+// A newer compiler may accept a file that the weaver cannot parse. Such a build must fail,
+// because the file would lack its locks.
+func TestAFileThatOnlyTheCompilerCanParseIsNotBuilt(t *testing.T) {
 	c := newCompiler(t, map[string]string{"a.go": strings.Replace(bank, "func Move(", "func later Move(", 1)})
 	t.Setenv("TOOLEXEC_IMPORTPATH", "example.com/bank")
-	if _, err := c.weave(t, "example.com/bank", "a.go"); err == nil || !strings.Contains(err.Error(), "a.go:1:1: has directives and newer syntax") {
-		t.Errorf("got %v", err)
+	if _, err := c.weave(t, "example.com/bank", "a.go"); err == nil || !strings.Contains(err.Error(), "a.go:1:1: has directives, and syntax that is newer") {
+		t.Errorf("got %v, want an error about newer syntax in a.go", err)
 	}
 }
 
-// That another file of the package has the marker does not help: the next build may
-// be of this one alone.
-func TestTheToolDemandsTheMarkerInEachFile(t *testing.T) {
+// The marker in another file of the package is not enough: another build may contain this
+// file alone.
+func TestToolexecRequiresTheMarkerInEachFile(t *testing.T) {
 	const cgo = "// Code generated by cmd/cgo; DO NOT EDIT.\n\n"
 	c := newCompiler(t, map[string]string{
 		"a.go": bank, "b.go": unmarked, "b_test.go": unmarked,
@@ -127,22 +129,22 @@ func TestTheToolDemandsTheMarkerInEachFile(t *testing.T) {
 	for file, place := range map[string]string{"b.go": "b.go:7:1: ", "b_test.go": "b_test.go:7:1: ", "cgo1.go": "/src/b.go:7:1: "} {
 		_, err := c.weave(t, "example.com/bank", "a.go", file)
 		if !strings.Contains(fmt.Sprint(err), place+"//interlock:lock: add import _ ") {
-			t.Errorf("%s: got %v", file, err)
+			t.Errorf("%s: got %v, want a request to add the import at %s", file, err, place)
 		}
 	}
 	for _, file := range []string{"bank@v1.0.0/b.go", "vendor/bank/b.go", "cgo2.go", "cover.go"} {
 		args, err := c.weave(t, "example.com/bank", "a.go", file)
 		if err != nil || filepath.Dir(args[len(args)-1]) != filepath.Join(c.dir, "interlock") {
-			t.Errorf("%s, which the user cannot edit: %v", file, err)
+			t.Errorf("%s, which the user cannot edit: got %v, want a woven file", file, err)
 		}
 	}
 
-	t.Run("and says what to do without one", func(t *testing.T) {
+	t.Run("a dependency without any marker must be vendored", func(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(c.dir, "importcfg"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.weave(t, "example.com/bank", "vendor/bank/b.go"); !strings.Contains(fmt.Sprint(err), "go mod vendor") {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want the advice go mod vendor", err)
 		}
 	})
 }

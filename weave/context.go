@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A contextBinding says where a directive gets its context, and where the context of the
-// hold goes: into a variable, or by a statement. With neither, the body keeps its own
-// context.
+// A contextBinding says where a directive gets its context, and how the body gets the
+// context of the hold: in the variable to, or by the statement that store returns. If both
+// are unset, the body keeps its own context.
 type contextBinding struct {
-	from  string
+	from  string // an expression
 	to    string
 	store func(ctx string) string
 }
 
-// reaches reports whether the body gets the context of the hold.
-func (h contextBinding) reaches() bool { return h.to != "" || h.store != nil }
+// reachesBody reports whether the body gets the context of the hold.
+func (h contextBinding) reachesBody() bool { return h.to != "" || h.store != nil }
 
 // bindContext returns the binding of one directive.
 func (w *weaver) bindContext(d *directive, sig signature) contextBinding {
@@ -33,9 +33,9 @@ func (w *weaver) bindContext(d *directive, sig signature) contextBinding {
 	return h
 }
 
-// back finds where the context of ctx=EXPR comes from, to store the new one there: a
-// parameter, a field of one, or a request. It does not change shared variables: other
-// code that sees them does not hold the lock.
+// back returns a binding that stores the context of the hold where the context of ctx=EXPR
+// comes from: in a parameter, a field of one, or a request. It does not change variables
+// that other code can see, because that code does not hold the lock.
 func (w *weaver) back(d *directive) contextBinding {
 	switch x := ast.Unparen(d.ctx.node).(type) {
 	case *ast.Ident:
@@ -45,21 +45,22 @@ func (w *weaver) back(d *directive) contextBinding {
 		case w.isContext(typ):
 			return contextBinding{to: x.Name}
 		}
-		return kept(x.Name)
+		return storeIfContext(x.Name)
 	case *ast.SelectorExpr:
 		if byValue(typeOf(x.X, d.fn.Type.Params, d.fn.Recv)) {
-			return kept(x.X.(*ast.Ident).Name + "." + x.Sel.Name)
+			return storeIfContext(x.X.(*ast.Ident).Name + "." + x.Sel.Name)
 		}
 	case *ast.CallExpr:
 		if r := w.request(x, d.fn); r != "" {
 			return contextBinding{store: func(ctx string) string { return r + "=" + r + ".WithContext(" + ctx + ");" }}
 		}
 	}
-	return contextBinding{to: w.mentioned(d)}
+	return contextBinding{to: w.derivedFrom(d)}
 }
 
-// kept stores a context if its type allows, which only the compiler knows.
-func kept(at string) contextBinding {
+// storeIfContext stores the context of the hold in a variable, if the variable has type
+// context.Context. Woven code checks that, because the weaver does not know types.
+func storeIfContext(at string) contextBinding {
 	return contextBinding{store: func(ctx string) string { return "_il.Back(" + ctx + ",&" + at + ");" }}
 }
 
@@ -75,9 +76,9 @@ func (w *weaver) request(call *ast.CallExpr, fn *ast.FuncDecl) string {
 	return ""
 }
 
-// mentioned returns the context parameter that EXPR derives from, as in
+// derivedFrom returns the only context parameter that EXPR uses, as in
 // ctx=interlock.NewContext(ctx, s.client), or "".
-func (w *weaver) mentioned(d *directive) string {
+func (w *weaver) derivedFrom(d *directive) string {
 	found := map[string]bool{}
 	ast.Inspect(d.ctx.node, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -123,7 +124,7 @@ func typeOf(e ast.Expr, lists ...*ast.FieldList) ast.Expr {
 	return nil
 }
 
-// byValue reports whether a parameter is passed by value, as far as syntax shows.
+// byValue reports whether a parameter seems to be passed by value. Only its syntax is known.
 func byValue(typ ast.Expr) bool {
 	switch typ.(type) {
 	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr, *ast.StructType:
@@ -132,12 +133,12 @@ func byValue(typ ast.Expr) bool {
 	return false
 }
 
-// contexts declares a variable for a context that several directives share and the body
-// does not get. Without it the lower directive would wait for the upper one.
+// contexts declares a variable for a context that several directives share but the body
+// does not get. Without it a lower directive would wait for the lock of an upper one.
 func (w *weaver) contexts(dirs []*directive, sig signature) string {
 	var b strings.Builder
 	for i, d := range dirs {
-		if d.shared != "" || w.bindContext(d, sig).reaches() {
+		if d.shared != "" || w.bindContext(d, sig).reachesBody() {
 			continue
 		}
 		for _, lower := range dirs[i+1:] {

@@ -11,12 +11,12 @@ import (
 
 // CoverShim wraps the cover tool, as in
 // go test -cover -overlay=… -toolexec='interlock cover-shim'. The cover tool reads the
-// source and not the overlay (go.dev/issue/73802), so its output is woven afterwards:
-// inserted statements are not counted, and the profile matches the source. Other tools
-// run unchanged, so nothing else is recompiled. Errors are as in [Toolexec].
+// source and not the overlay (go.dev/issue/73802), so CoverShim weaves the output of the
+// tool. Thus inserted statements are not counted, and the profile matches the source.
+// Other tools run unchanged, so nothing else is recompiled. Errors are as in [Toolexec].
 //
-// -through=N is followed by N words of another -toolexec command, as in
-// 'interlock cover-shim -through=2 tracer toolexec', which runs every tool.
+// A second -toolexec command follows -through=N, where N is its number of words, as in
+// 'interlock cover-shim -through=2 tracer toolexec'. Every tool then runs through it.
 func CoverShim(args []string) error {
 	args, tool := throughOthers(args)
 	if len(tool) == 0 {
@@ -33,7 +33,7 @@ func CoverShim(args []string) error {
 	}
 	i := slices.Index(args, "-outfilelist")
 	if i < 0 || i+1 == len(args) {
-		return nil // it only reports
+		return nil // this call writes no source
 	}
 	list, err := os.ReadFile(args[i+1])
 	if err != nil {
@@ -50,10 +50,10 @@ func CoverShim(args []string) error {
 	return nil
 }
 
-// through precedes the number of words of another command.
+// through is the flag with the number of words of another -toolexec command.
 const through = "-through="
 
-// throughOthers returns the whole command, and the part that is the tool.
+// throughOthers returns the command without that flag, and the part of it that is the tool.
 func throughOthers(args []string) (all, tool []string) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], through) {
 		return args, args

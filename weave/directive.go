@@ -21,7 +21,7 @@ type directive struct {
 	ctx  *expr
 	call *expr // on-timeout=call:…
 
-	shared string // the variable of a context that it shares
+	shared string // the variable of the context that it shares with other directives, or ""
 }
 
 // directives parses all directives of a file, in order.
@@ -74,11 +74,11 @@ func (w *weaver) isDirective(c *ast.Comment) bool {
 	}
 	verb := verbOf(rest[len(prefix):])
 	switch {
-	case !known(verb): // prose may begin so
+	case !known(verb): // probably prose
 	case !line:
 		w.errorf(c.Slash, "a directive is a line comment: write //%s%s", prefix, verb)
 	default:
-		w.errorf(c.Slash, "not a directive: write //%s%s, in lower case and without a space behind the slashes", prefix, verb)
+		w.errorf(c.Slash, "not a directive: write //%s%s, in lower case and without a space after the slashes", prefix, verb)
 	}
 	return false
 }
@@ -97,7 +97,7 @@ func (w *weaver) directive(c *ast.Comment, owner ast.Decl) *directive {
 	d := &directive{pos: c.Slash, verb: verbOf(text)}
 	rest := text[len(d.verb):]
 	if rest != "" && rest[0] != ' ' && rest[0] != '\t' {
-		w.errorf(c.Slash, "//%s%s: want a verb (lock, once or submit) and a space behind it", prefix, text)
+		w.errorf(c.Slash, "//%s%s: want a verb (lock, once or submit) followed by a space", prefix, text)
 		return nil
 	}
 	fn, ok := owner.(*ast.FuncDecl)
@@ -109,8 +109,8 @@ func (w *weaver) directive(c *ast.Comment, owner ast.Decl) *directive {
 	return w.parse(d, rest, len("//"+prefix)+len(d.verb))
 }
 
-// parse parses the options, which begin at an offset. Package rule parses all of them;
-// Go expressions are checked here.
+// parse parses the options, which begin at an offset in the directive. Package rule parses
+// all of them; parse also checks the Go expressions.
 func (w *weaver) parse(d *directive, text string, offset int) *directive {
 	opts, errs := rule.Split(text, rule.Pos{Line: 1, Col: offset + 1})
 	if len(errs) == 0 {

@@ -13,8 +13,8 @@
 // mistake in a key at its position in the comment.
 //
 // Each file with directives imports the marker [github.com/interlock-go/interlock/on] for
-// its side effect. Weaving removes it. A program that was compiled without weaving keeps
-// it, and refuses to start instead of running without its locks.
+// its side effect. Weaving removes the marker. A program that was compiled without weaving
+// contains it, and refuses to start instead of running without its locks.
 //
 // Not promised: that a context or an error behind a type alias is recognised (use ctx=
 // then), and that the woven text is the same in another version.

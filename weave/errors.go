@@ -53,11 +53,11 @@ func (l Errors) err() error {
 	return l
 }
 
-// A CachedError means that a module in the module cache has directives. The go command
-// allows no overlay there.
+// A CachedError means that a module in the module cache has directives. An overlay cannot
+// replace files in the module cache.
 type CachedError struct{ Module string }
 
 // Error implements error.
 func (e *CachedError) Error() string {
-	return "weave: " + e.Module + " has directives and is in the module cache, of which go allows no overlay: build with interlock go or with -toolexec='interlock weave', or have a copy (go mod vendor)"
+	return "weave: " + e.Module + " has directives and is in the module cache, which go does not let an overlay change: build with interlock go, with -toolexec='interlock weave', or vendor the module (go mod vendor)"
 }

@@ -14,57 +14,59 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// Every function of large packages gets a directive: whatever Go looks like, the
-// woven text parses, no line moves and every name stays where it was.
+// Every function of some large packages gets a directive. The woven text parses, and no
+// line or identifier moves.
 func TestDirectivesEverywhere(t *testing.T) {
 	count := 0
 	for _, dir := range []string{"encoding/json", "go/types", "net/http", "reflect", "slices", "text/template"} {
-		files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", dir, "*.go")) //nolint:staticcheck // where this toolchain has its source
+		files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", dir, "*.go")) //nolint:staticcheck // the source of the running toolchain
 		if err != nil || len(files) == 0 {
-			t.Skip("no source of the standard library here")
+			t.Skip("the source of the standard library is not installed")
 		}
 		for _, file := range files {
-			count += everywhere(t, dir, file)
+			count += weaveEveryFunction(t, dir, file)
 		}
 	}
 	if count < 3000 {
-		t.Errorf("only %d functions were woven", count)
+		t.Errorf("%d functions were woven, want at least 3000", count)
 	}
 }
 
-func everywhere(t *testing.T, pkg, file string) int {
+// weaveEveryFunction weaves a file with a directive on each function, and returns how many
+// functions that are.
+func weaveEveryFunction(t *testing.T, pkg, file string) int {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, count := strewn(t, text)
+	text, count := addDirectives(t, text)
 	if count == 0 {
 		return 0
 	}
 	src := weave.Source{Package: pkg, Path: file, Text: text, Spared: true}
 	w, err := weave.File(src)
 	if err != nil || w == nil || len(w.Sites) != count {
-		t.Errorf("%s: %d directives: %v", file, count, err)
+		t.Errorf("%s: got %v, want %d woven directives", file, err, count)
 		return 0
 	}
 	was, is := strings.Split(string(text), "\n"), strings.Split(string(w.Text), "\n")
 	for i, line := range was {
 		if !within(line, is[i]) {
-			t.Fatalf("%s:%d is\n\t%s", file, i+1, is[i])
+			t.Fatalf("%s:%d: woven as\n\t%s\nwhich does not contain the line\n\t%s", file, i+1, is[i], line)
 		}
 	}
 	places := names(t, filepath.Dir(file)+"/elsewhere.go", w.Text)
 	for n, k := range names(t, file, text) {
 		if places[n] < k {
-			t.Fatalf("%s: %s is elsewhere when woven", file, n)
+			t.Fatalf("%s: weaving moves the identifier %s", file, n)
 		}
 	}
 	return count
 }
 
-// strewn puts a directive on each function that can have one.
-func strewn(t *testing.T, text []byte) ([]byte, int) {
+// addDirectives puts a directive on each function that can have one.
+func addDirectives(t *testing.T, text []byte) ([]byte, int) {
 	t.Helper()
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, "", text, parser.ParseComments)
@@ -86,7 +88,7 @@ func strewn(t *testing.T, text []byte) ([]byte, int) {
 	return append(out, text[last:]...), count
 }
 
-// doc is all of the comment above a function, with its pragmas.
+// doc returns the comment above a function, including pragmas such as //go:nosplit.
 func doc(fn *ast.FuncDecl) string {
 	var b strings.Builder
 	if fn.Doc != nil {

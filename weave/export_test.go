@@ -1,7 +1,7 @@
 package weave
 
-// Stamped is for tests: no toolchain here is under development.
+// Stamped is for tests, because they cannot run a development version of Go.
 var Stamped = stamped
 
-// Words is for tests: what it is given comes from the environment.
+// Words is for tests, because words gets its input from GOFLAGS.
 var Words = words

@@ -13,7 +13,7 @@ import (
 type expr struct {
 	text string
 	pos  token.Pos
-	node ast.Expr // its positions are not valid
+	node ast.Expr // its positions are not those of the file
 }
 
 // keys parses the expressions of a key.
@@ -26,7 +26,7 @@ func (w *weaver) keys(d *directive, o option) []expr {
 		}
 	}
 	if constant {
-		w.complain(d, o.at, "key=%s is the same for every call: use a parameter, such as key=id, or leave the key out and say name=", o.value)
+		w.complain(d, o.at, "key=%s is the same for every call: use a parameter, such as key=id, or leave out the key and set name=", o.value)
 	}
 	return list
 }
@@ -48,7 +48,7 @@ func (w *weaver) single(d *directive, o option) *expr {
 func (w *weaver) exprs(d *directive, o option) []expr {
 	const before = "f("
 	if at, ok := comment(o.value); ok {
-		w.complain(d, o.at+token.Pos(at), "%s=%s: no comment within an expression; a remark is put behind a space and two slashes and a space", o.name, o.value)
+		w.complain(d, o.at+token.Pos(at), "%s=%s: an expression cannot contain a comment; put the comment after the last option, behind a space", o.name, o.value)
 		return nil
 	}
 	fset := token.NewFileSet()
@@ -59,7 +59,7 @@ func (w *weaver) exprs(d *directive, o option) []expr {
 			at, msg = l[0].Pos.Offset-len(before), l[0].Msg
 		}
 		if strings.ContainsRune(o.value, '#') {
-			msg += "; a parameter is called by its name alone, without #"
+			msg += "; write the name of a parameter without #"
 		}
 		w.complain(d, o.at+token.Pos(min(max(at, 0), len(o.value))), "%s=%s is not a Go expression: %s", o.name, o.value, msg)
 		return nil
@@ -78,7 +78,7 @@ func (w *weaver) exprs(d *directive, o option) []expr {
 	return list
 }
 
-// checkIdents refuses identifiers without a value when the expression is evaluated.
+// checkIdents refuses identifiers that have no value when the expression is evaluated.
 func (w *weaver) checkIdents(d *directive, o option, fset *token.FileSet, start token.Pos, e ast.Expr) {
 	results := resultNames(d.fn)
 	ast.Inspect(e, func(n ast.Node) bool {

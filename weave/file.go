@@ -13,27 +13,27 @@ import (
 
 // A Source is a file to weave.
 type Source struct {
-	Package string // its import path
-	Path    string // its path; positions in the woven text use it
-	Name    string // its name in errors; default: Path
+	Package string // the import path of its package
+	Path    string // positions in the woven text use it
+	Name    string // the name in errors; default: Path
 	Text    []byte
-	Via     string // the import of woven code; default: [Runtime]
-	Spared  bool   // it may lack the marker, as a file of a dependency
+	Via     string // the package that woven code imports; default: [Runtime]
+	Spared  bool   // the file may lack the marker, because it is part of a dependency
 }
 
 // A Woven is a woven file.
 type Woven struct {
 	Text   []byte
 	Sites  []Site
-	Unread bool // it may have directives but cannot be parsed
+	Unread bool // the file may have directives but cannot be parsed
 }
 
 // A Site is a woven directive.
 type Site struct {
 	Pos  token.Position
 	Verb string
-	Func string // with its package, such as example.com/shop.(*Service).Pay
-	Name string // of the lock or guard
+	Func string // the function and its package, such as example.com/shop.(*Service).Pay
+	Name string // the name of the lock or guard
 
 	// Apart means that the lock is reentrant, but the body does not get its context.
 	Apart bool
@@ -42,10 +42,12 @@ type Site struct {
 // String returns position, verb and function.
 func (s Site) String() string { return fmt.Sprintf("%s: %s %s", s.Pos, s.Verb, s.Func) }
 
-// File weaves one file. It returns nil if there is nothing to weave. For a file that
-// cannot be parsed the compiler reports the mistake. If the compiler accepts it, because
-// it knows a newer Go, the program must not run without its locks: the text is Unread and
-// imports the marker. Mistakes in directives are [Errors].
+// File weaves one file. It returns nil if there is nothing to weave. Mistakes in directives
+// are [Errors].
+//
+// A file with directives that cannot be parsed is not an error, because the compiler reports
+// the mistake. A compiler of a newer Go may accept the file, but the program must not run
+// without its locks. So the returned text is Unread and imports the marker.
 func File(src Source) (*Woven, error) {
 	w := read(src)
 	if w == nil {
@@ -88,8 +90,8 @@ type weaver struct {
 	source Source
 	tree   *ast.File
 	errs   Errors
-	count  int  // of sites
-	marked bool // imports the marker
+	count  int  // the number of sites
+	marked bool // the file imports the marker
 }
 
 // read parses a file that may have directives.
@@ -133,14 +135,14 @@ func (w *weaver) functions() []Site {
 	return sites
 }
 
-// checkNames reserves the names that woven code uses.
+// checkNames refuses identifiers that woven code uses.
 func (w *weaver) checkNames() {
 	if !bytes.Contains(w.src, []byte("_il")) {
 		return
 	}
 	ast.Inspect(w.tree, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && strings.HasPrefix(id.Name, "_il") {
-			w.errorf(id.Pos(), "%s: names that begin with _il belong to woven code: rename it", id.Name)
+			w.errorf(id.Pos(), "%s: names that begin with _il are reserved for woven code: rename it", id.Name)
 		}
 		return true
 	})

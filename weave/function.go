@@ -12,10 +12,10 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// function inserts the statements of its directives at the start of a function, the upper
-// directive around the lower one. They are in the function itself and not in a wrapper,
-// so that its name, recover, runtime.Caller and method sets do not change. The first
-// deferred call runs last, so a lock is released after the body's own deferred commit.
+// function inserts the statements of a function's directives at its start. An upper
+// directive encloses a lower one. There is no wrapper function, so the function's name,
+// recover, runtime.Caller and method sets do not change. The first deferred call runs last,
+// so a lock is released after a commit that the body defers.
 func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	if !w.suitable(fn, dirs) {
 		return nil
@@ -28,7 +28,7 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 		w.fits(d, sig)
 		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
-		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.bindContext(d, sig).reaches())
+		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.bindContext(d, sig).reachesBody())
 		later := d.guards() && i < len(dirs)-1
 		text.WriteString(w.statements(d, sig, i, w.site(d, site), later))
 		sites = append(sites, site)
@@ -38,8 +38,8 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	return sites
 }
 
-// site adds the variable of a site after the last line and returns its name. It is static
-// data, which costs nothing at startup.
+// site adds the variable of a site after the last line and returns its name. The variable
+// is static data, so it costs nothing at startup.
 func (w *weaver) site(d *directive, s Site) string {
 	name := "_ilS_" + identifier(w.base()) + "_" + strconv.Itoa(w.count)
 	w.count++
@@ -49,9 +49,9 @@ func (w *weaver) site(d *directive, s Site) string {
 	return name
 }
 
-// statements returns the statements of one directive. Compiler errors are reported at the
-// directive, and those in an expression at the expression. later means that more
-// directives follow, which may refuse.
+// statements returns the statements of one directive. The compiler reports an error in an
+// expression at the expression, and any other error at the directive. later means that
+// the directive is a guard with lower directives, which may refuse.
 func (w *weaver) statements(d *directive, sig signature, i int, site string, later bool) string {
 	run := "_il" + strconv.Itoa(i)
 	h := w.bindContext(d, sig)
@@ -82,14 +82,14 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string, lat
 		return w.line(d.pos) + text + after
 	}
 	before := ""
-	if later { // variables of the block end with it
+	if later { // Begun is called outside of the block
 		before = "var " + run + "b *_il.Run;"
 		after += run + "b=" + run + ";"
 	}
 	return w.line(d.pos) + before + "if " + w.line(d.when.pos) + "(" + w.placed(d, d.when) + "){" + text + after + "};"
 }
 
-// begun marks, for directives with others below them, that none of those has refused.
+// begun returns the statements that tell each upper guard that no lower directive refused.
 func begun(dirs []*directive) string {
 	var b strings.Builder
 	for i, d := range dirs[:len(dirs)-1] {
@@ -105,8 +105,8 @@ func begun(dirs []*directive) string {
 	return b.String()
 }
 
-// leave returns the statements of a function that did not get its lock. The fallback is
-// called only if the lock is contended; other failures return an error.
+// leave returns the statements of a function that did not get its lock. They call the
+// fallback if Busy says so. After other failures the function returns.
 func (w *weaver) leave(d *directive, sig signature, run string) string {
 	if d.call == nil {
 		return "return"
@@ -125,7 +125,7 @@ func (w *weaver) leave(d *directive, sig signature, run string) string {
 }
 
 // keyText returns the call that makes the key. The compiler reports a wrong type at the
-// name of the called function, so that is at the position of the key.
+// name of the called function, so the name gets the position of the key.
 func (w *weaver) keyText(d *directive) string {
 	if len(d.key) == 0 {
 		return "_il.Key0()"
@@ -142,7 +142,8 @@ func (w *weaver) keyText(d *directive) string {
 	return b.String()
 }
 
-// placed returns an expression with its own position, followed by the directive's.
+// placed returns an expression between two line directives: its own position before it,
+// and that of the directive after it.
 func (w *weaver) placed(d *directive, e *expr) string {
 	return w.line(e.pos) + e.text + w.line(d.pos)
 }

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Go returns the arguments for the go command that build args, such as
-// {"test", "-race", "./..."}, with weaving. Self is the program that handles "cover-shim",
-// for coverage, and "weave", for directives in the module cache. Commands that compile
-// nothing are returned unchanged, and so is vet, which checks the source.
+// Go adds weaving to the arguments of a go command, such as {"test", "-race", "./..."}.
+// Self is the program that handles "cover-shim", for coverage, and "weave", for directives
+// in the module cache. Arguments of commands that compile nothing are returned unchanged,
+// and so are those of vet, which checks the source.
 func Go(ctx context.Context, dir, self string, args []string) ([]string, error) {
 	if len(args) == 0 || !slices.Contains([]string{"build", "test", "run", "install", "list"}, args[0]) {
 		return args, nil
 	}
 	out, rest := []string{args[0]}, args[1:]
-	if n, to := changed(rest); n > 0 { // -C must come first
+	if n, to := changeDir(rest); n > 0 { // -C must come first
 		out, rest = append(out, rest[:n]...), rest[n:]
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(dir, to)
@@ -29,7 +29,7 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 	if args[0] == "run" {
 		flags = ownFlags(rest)
 	}
-	passed := len(flags) // the rest is passed on
+	passed := len(flags) // go run passes the later arguments to the program
 	if pkg := versioned(args[0], rest, passed); pkg != "" {
 		theirs, _ := flagValue(givenFlags(flags), "toolexec")
 		own, err := toolexecOnly(self, theirs, pkg)
@@ -117,9 +117,9 @@ func ownFlags(args []string) []string {
 	return args
 }
 
-// changed parses the flag -C, which must come first, and returns how many arguments it
-// takes.
-func changed(args []string) (n int, dir string) {
+// changeDir parses the flag -C, which must come first. It returns the directory, and the
+// number of arguments that the flag consists of.
+func changeDir(args []string) (n int, dir string) {
 	if len(args) == 0 {
 		return 0, ""
 	}

@@ -43,15 +43,15 @@ func TestArgumentsForGo(t *testing.T) {
 			got[i] = "OVERLAY"
 		}
 		if s := strings.Join(got, " "); s != c.want {
-			t.Errorf("go %s becomes\n\t%s, not\n\t%s", c.args, s, c.want)
+			t.Errorf("go %s: got\n\t%s\nwant\n\t%s", c.args, s, c.want)
 		}
 	}
 }
 
-func TestAVersionDoesNotGoWithAnotherTool(t *testing.T) {
+func TestAPackageWithAVersionAllowsNoOtherToolexec(t *testing.T) {
 	_, err := weave.Go(t.Context(), t.TempDir(), "il", []string{"install", "-toolexec=tracer", "example.com/bank@latest"})
 	if err == nil || !strings.Contains(err.Error(), "example.com/bank@latest") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error that names example.com/bank@latest", err)
 	}
 }
 
@@ -60,6 +60,6 @@ func TestArgumentsForGoFromTheEnvironment(t *testing.T) {
 	t.Setenv("GOFLAGS", `-mod=mod -cover "-toolexec='/their tools/tracer' toolexec"`)
 	got, err := weave.Go(t.Context(), p.dir, "il", []string{"test", "."})
 	if err != nil || !slices.Contains(got, "-toolexec=il cover-shim -through=2 '/their tools/tracer' toolexec") {
-		t.Errorf("got %q, %v", got, err)
+		t.Errorf("got %q, %v; want a cover-shim that runs the tracer", got, err)
 	}
 }

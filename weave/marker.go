@@ -15,7 +15,7 @@ func (w *weaver) marker() {
 			continue
 		}
 		if !isBlank(s.Name) {
-			w.errorf(s.Pos(), "import _ %q: it has nothing that may be called", Marker)
+			w.errorf(s.Pos(), "import _ %q: import it with the blank name _, because it has nothing to call", Marker)
 			continue
 		}
 		w.marked = true
@@ -25,15 +25,16 @@ func (w *weaver) marker() {
 	}
 }
 
-// demand reports a file with directives that lacks the marker. The marker of another file
-// does not help: files can be compiled by name, and an old overlay lacks new files.
+// demand reports a file with directives that lacks the marker. The marker in another file
+// of the package is not enough: files can be compiled by name, and an old overlay lacks
+// new files.
 func (w *weaver) demand(sites []Site) {
 	if w.marked || w.source.Spared || len(sites) == 0 || len(w.errs) > 0 {
 		return
 	}
 	first := sites[0]
 	w.errs = append(w.errs, &Error{first.Pos, "//" + prefix + first.Verb + ": add import _ " + strconv.Quote(Marker) +
-		" to this file: built without weaving, it would silently run without its locks"})
+		" to this file: without it, an unwoven program would silently run without its locks"})
 }
 
 func isMarker(s *ast.ImportSpec) bool {
@@ -42,8 +43,8 @@ func isMarker(s *ast.ImportSpec) bool {
 
 func isBlank(id *ast.Ident) bool { return id != nil && id.Name == "_" }
 
-// theirs reports by its path whether a file is in the module cache or vendored, where the
-// user cannot add the marker.
+// theirs reports whether the path of a file is in the module cache or in a vendor
+// directory, where the user cannot add the marker.
 func theirs(path string) bool {
 	dir := filepath.ToSlash(filepath.Dir(path)) + "/"
 	return strings.Contains(dir, "@v") || strings.Contains(dir, "/vendor/")

@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// unmarked is the bank without the marker and the line above it.
+// unmarked is the file bank without the marker and the line above it.
 var unmarked = strings.Replace(bank, "\n\t_ \""+weave.Marker+"\"\n", "", 1)
 
-// A file may be compiled without those beside it, and unwoven: it is itself that does
-// not let the program start.
+// A file may be compiled without the other files of its package. So each unwoven file must
+// stop the program by itself.
 func TestEachFileStopsAProgramThatIsNotWoven(t *testing.T) {
 	const text = "package main\n\nimport (%s\n\t_ %q\n)\n\n//interlock:lock kind=plain on-timeout=skip\nfunc %s {}\n"
 	p := newProject(t, map[string]string{
@@ -34,14 +34,14 @@ func TestEachFileStopsAProgramThatIsNotWoven(t *testing.T) {
 			command, rest, _ := strings.Cut(args, " ")
 			p.must(t, append([]string{"go", command, "-o", "plain.bin"}, strings.Fields(rest)...)...)
 			if out, code := p.run(t, "./plain.bin"); code != 78 || !strings.Contains(out, "compiled without weaving") {
-				t.Errorf("exits with %d and says\n%s", code, out)
+				t.Errorf("exit status %d, want 78 and an explanation\n%s", code, out)
 			}
 		})
 	}
-	t.Run("and lets it start if it is", func(t *testing.T) {
+	t.Run("a woven program starts", func(t *testing.T) {
 		for _, args := range []string{"run b.go", "test b_test.go", "run ."} {
 			if out, code := p.woven(t, strings.Fields(args)...); code != 0 {
-				t.Errorf("%s exits with %d and says\n%s", args, code, out)
+				t.Errorf("%s: exit status %d, want 0\n%s", args, code, out)
 			}
 		}
 	})

@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// leastMistakes is how many the table is to have at least.
-const leastMistakes = 40
+// minMistakes is the least number of mistakes in the table.
+const minMistakes = 40
 
-// A slip is a source with a mistake, and what is said about it.
-type slip struct{ name, source, said string }
+// A mistake is a source with a mistake, and the errors about it.
+type mistake struct{ name, source, errors string }
 
-// slips are the table in testdata/mistakes.txt: a name, a source, and behind ==
-// what is said about it.
-func slips(t testing.TB) (all []slip) {
+// mistakes reads the table in testdata/mistakes.txt: a name, a source, and after == the
+// errors.
+func mistakes(t testing.TB) (all []mistake) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/mistakes.txt")
 	if err != nil {
@@ -26,15 +26,15 @@ func slips(t testing.TB) (all []slip) {
 	}
 	for c := range strings.SplitSeq(strings.TrimPrefix(string(text), "-- "), "\n-- ") {
 		name, rest, _ := strings.Cut(c, " --\n")
-		source, said, _ := strings.Cut(rest, "\n==\n")
-		all = append(all, slip{name, source + "\n", strings.TrimSuffix(said, "\n")})
+		source, errs, _ := strings.Cut(rest, "\n==\n")
+		all = append(all, mistake{name, source + "\n", strings.TrimSuffix(errs, "\n")})
 	}
 	return all
 }
 
-func TestEveryMistakeIsToldWithItsPlace(t *testing.T) {
+func TestEveryMistakeIsReportedWithItsPosition(t *testing.T) {
 	var all strings.Builder
-	cases := slips(t)
+	cases := mistakes(t)
 	for _, c := range cases {
 		got := "nothing"
 		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/shop/a.go", Name: "a.go", Text: []byte(c.source)})
@@ -46,24 +46,24 @@ func TestEveryMistakeIsToldWithItsPlace(t *testing.T) {
 		fmt.Fprintf(&all, "-- %s --\n%s==\n%s\n", c.name, c.source, got)
 		for line := range strings.SplitSeq(got, "\n") {
 			if !strings.HasPrefix(line, "a.go:") {
-				t.Errorf("%s: %q does not say where", c.name, line)
+				t.Errorf("%s: the error %q has no position", c.name, line)
 			}
 		}
 	}
 	golden(t, "testdata/mistakes.txt", []byte(all.String()))
-	if len(cases) < leastMistakes {
-		t.Errorf("the table has %d mistakes, and should have %d", len(cases), leastMistakes)
+	if len(cases) < minMistakes {
+		t.Errorf("the table has %d mistakes, want at least %d", len(cases), minMistakes)
 	}
 }
 
-// Before anything is compiled, an overlay tells all mistakes of a tree at once.
-func TestEveryMistakeIsToldByAnOverlay(t *testing.T) {
-	cases, sources := slips(t), map[string]string{}
+// Overlay reports all mistakes of a tree at once, before anything is compiled.
+func TestOverlayReportsEveryMistake(t *testing.T) {
+	cases, sources := mistakes(t), map[string]string{}
 	var want []string
 	for i, c := range cases {
 		dir := fmt.Sprintf("m%03d/", i)
 		sources[dir+"a.go"] = c.source
-		for line := range strings.SplitSeq(c.said, "\n") {
+		for line := range strings.SplitSeq(c.errors, "\n") {
 			want = append(want, dir+line)
 		}
 	}
@@ -74,24 +74,24 @@ func TestEveryMistakeIsToldByAnOverlay(t *testing.T) {
 	}
 }
 
-// With -toolexec the compiler is not even started on a file with a mistake, and
-// the same is said.
-func TestEveryMistakeIsToldByTheTool(t *testing.T) {
-	for _, c := range slips(t) {
+// With -toolexec the errors are the same, and the compiler does not run on a file with a
+// mistake.
+func TestToolexecReportsEveryMistake(t *testing.T) {
+	for _, c := range mistakes(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			if err := os.WriteFile("a.go", []byte(c.source), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			err := weave.Toolexec([]string{"/no/such/compile", "-p", "example.com/shop", "-o", "a.a", "a.go"})
-			if fmt.Sprint(err) != c.said {
-				t.Errorf("got\n%v\nwant\n%s", err, c.said)
+			if fmt.Sprint(err) != c.errors {
+				t.Errorf("got\n%v\nwant\n%s", err, c.errors)
 			}
 		})
 	}
 }
 
-func TestMistakesComeInOrder(t *testing.T) {
+func TestMistakesAreReportedInOrder(t *testing.T) {
 	const source = `package shop
 
 //interlock:lock wait=1h key=
@@ -103,22 +103,21 @@ func B() {}
 	_, err := weave.File(weave.Source{Package: "shop", Path: "/a.go", Text: []byte(source)})
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	if len(lines) < 3 {
-		t.Fatalf("only %q were found", lines)
+		t.Fatalf("got the errors %q, want at least 3", lines)
 	}
 	for i, place := range []string{"/a.go:3:", "/a.go:6:1:", "/a.go:6:18:", "/a.go:6:24:"} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], place) {
-			t.Errorf("line %d of\n%s\nis not at %s", i+1, err, place)
+			t.Errorf("error %d is not at %s:\n%s", i+1, place, err)
 		}
 	}
 }
 
-// The go command reports the same: it runs the tool for every
-// package.
-func TestEveryMistakeIsToldByABuild(t *testing.T) {
+// The go command runs the tool for every package and prints the same errors.
+func TestGoBuildReportsEveryMistake(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the standard library: make verify runs it")
 	}
-	cases, sources := slips(t), map[string]string{}
+	cases, sources := mistakes(t), map[string]string{}
 	for i, c := range cases {
 		sources[fmt.Sprintf("m%03d/a.go", i)] = c.source
 	}
@@ -128,12 +127,12 @@ func TestEveryMistakeIsToldByABuild(t *testing.T) {
 	}
 	out, code := newProject(t, sources).run(t, "go", "build", "-toolexec="+self+" weave", "./...")
 	if code == 0 {
-		t.Error("it is built")
+		t.Error("go build succeeded")
 	}
 	for i, c := range cases {
-		for line := range strings.SplitSeq(c.said, "\n") {
+		for line := range strings.SplitSeq(c.errors, "\n") {
 			if !strings.Contains(out, fmt.Sprintf("m%03d/%s\n", i, line)) {
-				t.Errorf("%s: no message says %q", c.name, line)
+				t.Errorf("%s: the output lacks %q", c.name, line)
 			}
 		}
 	}

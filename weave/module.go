@@ -27,8 +27,8 @@ func (m module) cached() bool {
 }
 
 // modules lists the modules of a build in dir. With a vendor directory the go command
-// refuses to list all of them; then the main modules are enough, because none comes from
-// the module cache. If a module is missing, the marker stops the program.
+// refuses to list all of them. Then the main modules are enough: walkVendor weaves the
+// others. If a module is missing from the list, its marker stops the program.
 func modules(ctx context.Context, dir string, flags []string) ([]module, error) {
 	var first error
 	for i, args := range [][]string{{"all"}, {"-mod=readonly", "all"}, {}} {

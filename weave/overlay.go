@@ -13,9 +13,9 @@ import (
 
 // Overlay weaves the build in dir and returns the path of a file for go build -overlay.
 // Args are the flags of the go command; an -overlay among them, or in GOFLAGS, is merged.
-// The overlay does not notice changes of the source: make a new one for each build. The
-// go command allows no overlay of the module cache: if a module there has directives, the
-// error is a [CachedError].
+// The overlay contains copies of the source, so make a new one for each build. An overlay
+// cannot replace files in the module cache: if a module there has directives, the error is
+// a [CachedError].
 func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	own, err := readOverlay(dir, overlayFlag(args))
 	if err != nil {
@@ -117,8 +117,8 @@ func moduleFlags(args []string) []string {
 	return flags
 }
 
-// flagValue finds -name=value or -name value, with one dash or two, before the arguments
-// of a program.
+// flagValue finds -name=value or -name value, with one dash or two. It ignores arguments
+// after -- or -args, which belong to the built program.
 func flagValue(args []string, name string) (value string, found bool) {
 	for i, a := range args {
 		if a == "--" || a == "-args" || a == "--args" {

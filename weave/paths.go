@@ -14,5 +14,5 @@ const prefix = "interlock:"
 
 // candidate reports whether a file is worth parsing.
 func candidate(text []byte) bool {
-	return bytes.Contains(text, []byte(prefix[1:])) || bytes.Contains(text, []byte(Marker)) // a capital letter is a mistake to report
+	return bytes.Contains(text, []byte(prefix[1:])) || bytes.Contains(text, []byte(Marker)) // prefix[1:] also finds //Interlock:, a mistake to report
 }

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// A Tree is the woven files of a build.
+// A Tree contains the woven files of a build.
 type Tree struct {
 	Files map[string]*Woven // by source path
-	Sites []Site            // of all files, in order
+	Sites []Site            // of all files, sorted by position
 
 	cached string // a module in the module cache with directives, or ""
 }
@@ -73,12 +73,13 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 type walker struct {
 	tree Tree
 	own  overlay // the user's overlay
-	wd   string  // messages show paths below it as relative
+	wd   string  // messages show paths relative to it
 	errs Errors
 }
 
-// walk weaves the files of a module by the rules of the go command, which excludes some
-// directories from ./... but builds them by name.
+// walk weaves the files of a module that the go command can build. That includes
+// directories of a main module that are not part of ./..., because they can be built by
+// name.
 func (s *walker) walk(m module) error {
 	return walkDir(m.Dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
@@ -121,7 +122,7 @@ func isSkipped(dir, name string) bool {
 	return err == nil
 }
 
-// isAside reports whether a directory is excluded from ./...
+// isAside reports whether ./... excludes a directory.
 func isAside(dir string) bool {
 	return slices.ContainsFunc(strings.Split(dir, string(filepath.Separator)), func(name string) bool {
 		return name == "testdata" || strings.HasPrefix(name, "_")
@@ -181,8 +182,8 @@ func (s *walker) vendored(vendor string) error {
 	})
 }
 
-// weaveFile weaves a file of a module; rel is its path there. Tests of dependencies are not
-// woven.
+// weaveFile weaves a file of a module; rel is its path in the module. Tests of dependencies
+// are not woven.
 func (s *walker) weaveFile(m module, file, rel string) error {
 	if !m.Main && strings.HasSuffix(file, "_test.go") {
 		return nil
@@ -206,8 +207,8 @@ func (s *walker) file(src Source, aside bool) error {
 		return err
 	}
 	src.Name, src.Text = s.shown(src.Path), text
-	if beside(src.Path, text) {
-		src.Package += "_test" // the name of the go command
+	if inExternalTest(src.Path, text) {
+		src.Package += "_test" // as the go command names the package
 	}
 	w, err := File(src)
 	if aside {
@@ -237,8 +238,8 @@ func (s *walker) keepAside(src Source, w *Woven) {
 	}
 }
 
-// beside reports whether a file belongs to an external test package.
-func beside(file string, text []byte) bool {
+// inExternalTest reports whether a file belongs to an external test package.
+func inExternalTest(file string, text []byte) bool {
 	if !strings.HasSuffix(file, "_test.go") || !candidate(text) {
 		return false
 	}
@@ -246,7 +247,8 @@ func beside(file string, text []byte) bool {
 	return err == nil && strings.HasSuffix(tree.Name.Name, "_test")
 }
 
-// shown returns a path for messages.
+// shown returns the path of a file for messages: relative if it is below the working
+// directory.
 func (s *walker) shown(file string) string {
 	if rel, err := filepath.Rel(s.wd, file); err == nil && filepath.IsLocal(rel) {
 		return rel

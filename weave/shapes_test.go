@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-var update = flag.Bool("update", false, "write what comes out to testdata")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden compares with a file, or writes it.
+// golden compares a text with a file. With -update it writes the file.
 func golden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
@@ -36,7 +36,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// shapes are the sources in testdata, by name.
+// shapes returns the sources in testdata/shapes by name.
 func shapes(t testing.TB) map[string]weave.Source {
 	t.Helper()
 	files, err := filepath.Glob("testdata/shapes/*.src")
@@ -67,7 +67,7 @@ func woven(t *testing.T, src weave.Source) []byte {
 	return w.Text
 }
 
-// P8, T5: one line above a function, whatever the function looks like.
+// Requirements P8, T5: a directive is one line above a function of any shape.
 func TestEveryShapeIsWovenAsWritten(t *testing.T) {
 	for name, src := range shapes(t) {
 		t.Run(name, func(t *testing.T) {
@@ -82,14 +82,14 @@ func TestNoLineMoves(t *testing.T) {
 			was, is := strings.Split(string(src.Text), "\n"), strings.Split(string(woven(t, src)), "\n")
 			for i, line := range was {
 				if !within(line, is[i]) {
-					t.Errorf("line %d was\n\t%s\nand is\n\t%s", i+1, line, is[i])
+					t.Errorf("line %d: woven as\n\t%s\nwhich does not contain\n\t%s", i+1, is[i], line)
 				}
 			}
 		})
 	}
 }
 
-// within reports whether a line still has all of what it had, in its order.
+// within reports whether a line still contains all bytes that it had, in the same order.
 func within(was, is string) bool {
 	for i := range len(is) {
 		if was != "" && is[i] == was[0] {
@@ -99,8 +99,8 @@ func within(was, is string) bool {
 	return was == ""
 }
 
-// names are the identifiers of a file with the place that the compiler gives
-// them. That of the package is in front of the first line directive.
+// names counts the identifiers of a file by name and position, as the compiler reports
+// them. It omits the package name, which is before the first line directive.
 func names(t *testing.T, path string, text []byte) map[string]int {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -118,13 +118,13 @@ func names(t *testing.T, path string, text []byte) map[string]int {
 	return all
 }
 
-func TestEveryNameStaysWhereItWas(t *testing.T) {
+func TestNoIdentifierMoves(t *testing.T) {
 	for name, src := range shapes(t) {
 		t.Run(name, func(t *testing.T) {
 			is := names(t, filepath.Dir(src.Path)+"/elsewhere.go", woven(t, src))
 			for n, count := range names(t, src.Path, src.Text) {
 				if is[n] < count {
-					t.Errorf("%s is elsewhere when woven", n)
+					t.Errorf("weaving moves the identifier %s", n)
 				}
 			}
 		})
@@ -149,18 +149,19 @@ func TestNothingToWeave(t *testing.T) {
 		"package shop\n",
 		"package shop\n\n// See interlock: it locks.\nfunc f() {}\n",
 		"package shop\n\nconst s = \"//interlock:lock\"\n",
-		"package shop // interlock:lock\n\nfunc f( {\n", // for the compiler
+		"package shop // interlock:lock\n\nfunc f( {\n", // the compiler reports this mistake
 		"//interlock:lock\n",
 	} {
 		w, err := weave.File(weave.Source{Package: "shop", Path: "/a.go", Text: []byte(text)})
 		if w != nil || err != nil {
-			t.Errorf("%q: got %v, %v", text, w, err)
+			t.Errorf("%q: got %v, %v; want nil and no error", text, w, err)
 		}
 	}
 }
 
-// Syntax that only a newer compiler knows must not run without its locks.
-func TestAFileThatCannotBeReadImportsTheMarker(t *testing.T) {
+// A newer compiler may accept a file that the weaver cannot parse. The program must not run
+// without its locks.
+func TestAFileThatCannotBeParsedImportsTheMarker(t *testing.T) {
 	const text = "package shop // it is\n\n//interlock:lock key=id\nfunc f( {\n"
 	w, err := weave.File(weave.Source{Package: "shop", Path: "/a.go", Text: []byte(text)})
 	want := "package shop;import _ \"" + weave.Marker + "\"/*line /a.go:1:13*/ // it is\n\n//interlock:lock key=id\nfunc f( {\n"
@@ -169,31 +170,30 @@ func TestAFileThatCannotBeReadImportsTheMarker(t *testing.T) {
 	}
 }
 
-// siteName finds the variable of a site.
+// siteName matches the declaration of a site.
 var siteName = regexp.MustCompile(`var (_ilS_\w+) =`)
 
-func TestFilesOfAPackageShareNoNames(t *testing.T) {
+func TestFilesOfAPackageHaveDistinctSiteNames(t *testing.T) {
 	const text = "package shop\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n"
 	of := map[string]string{}
 	for _, name := range []string{"a_b.go", "a.b.go", "a-b.go", "a__b.go", "a_.b.go", "a._b.go", "ab.go", "a.x2d.b.go", "a_x2d_b.go", "a.go.go", "a_go.go", "ä.go"} {
 		found := siteName.FindSubmatch(woven(t, weave.Source{Package: "shop", Path: "/src/" + name, Text: []byte(text), Spared: true}))
 		if found == nil {
-			t.Fatalf("%s: there is no site", name)
+			t.Fatalf("%s: the woven text has no site", name)
 		}
 		if other, taken := of[string(found[1])]; taken {
-			t.Errorf("%s and %s both have %s", name, other, found[1])
+			t.Errorf("%s and %s both declare %s", name, other, found[1])
 		}
 		of[string(found[1])] = name
 	}
 }
 
-// FuzzFile: whatever the source is, what is woven is Go, and every line of the
-// source is still on its line.
+// FuzzFile checks that the woven text of any source parses, and that no line moves.
 func FuzzFile(f *testing.F) {
 	for _, src := range shapes(f) {
 		f.Add(src.Text)
 	}
-	for _, c := range slips(f) {
+	for _, c := range mistakes(f) {
 		f.Add([]byte(c.source))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -207,7 +207,7 @@ func FuzzFile(f *testing.F) {
 		is := strings.Split(string(w.Text), "\n")
 		for i, line := range strings.Split(string(text), "\n") {
 			if i >= len(is) || !within(line, is[i]) {
-				t.Fatalf("line %d, %q, is not where it was in\n%s", i+1, line, w.Text)
+				t.Fatalf("line %d, %q, has moved in\n%s", i+1, line, w.Text)
 			}
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Show returns a file as the compiler sees it: woven, or unchanged without directives.
+// Show returns a file as the compiler sees it: woven, or unchanged if it has no directives.
 func Show(file string) ([]byte, error) {
 	src, err := load(file)
 	if err != nil {
@@ -25,8 +25,8 @@ func Show(file string) ([]byte, error) {
 	return w.Text, nil
 }
 
-// Eject returns a file with its directives replaced by formatted code, to be built without
-// weaving. It no longer imports the marker, which would stop the program.
+// Eject returns a file with its directives replaced by formatted code. The file can be
+// built without weaving. It no longer imports the marker, which would stop the program.
 func Eject(file string) ([]byte, error) {
 	src, err := load(file)
 	if err != nil {

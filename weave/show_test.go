@@ -13,14 +13,14 @@ func TestShow(t *testing.T) {
 	p := newProject(t, map[string]string{"pay/pay.go": shop, "none.go": "package none\n"})
 	text, err := weave.Show(filepath.Join(p.dir, "pay/pay.go"))
 	if err != nil || !strings.Contains(string(text), "ilsite/1{lock example.com/shop/pay.pay}") {
-		t.Errorf("%v in\n%s", err, text)
+		t.Errorf("got %v, want the site of example.com/shop/pay.pay in\n%s", err, text)
 	}
 	text, err = weave.Show(filepath.Join(p.dir, "none.go"))
 	if err != nil || string(text) != "package none\n" {
-		t.Errorf("a file without directives: %q, %v", text, err)
+		t.Errorf("a file without directives: got %q, %v; want the file unchanged", text, err)
 	}
 	if _, err := weave.Show("none.go"); err == nil {
-		t.Error("a file that is not there is shown")
+		t.Error("Show of a missing file returned no error")
 	}
 }
 
@@ -33,17 +33,17 @@ func TestAnEjectedFileNeedsNoWeaving(t *testing.T) {
 	}
 	golden(t, "testdata/ejected.txt", text)
 	if strings.Contains(string(text), weave.Marker+`"`) || strings.Contains(string(text), "/*line") {
-		t.Errorf("left over in\n%s", text)
+		t.Errorf("the ejected file contains the marker or a line directive:\n%s", text)
 	}
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out := p.must(t, "go", "run", "."); out != woke {
-		t.Errorf("got\n%s\nwant\n%s", out, woke)
+	if out := p.must(t, "go", "run", "."); out != wovenOutput {
+		t.Errorf("got\n%s\nwant\n%s", out, wovenOutput)
 	}
 }
 
-// A marker that is left over does not let the program start, wherever it is.
+// A marker in an ejected file would stop the program.
 func TestAnEjectedFileHasNoMarker(t *testing.T) {
 	p := newProject(t, map[string]string{
 		"on.go":     "package shop\n\nimport _ \"" + weave.Marker + "\"\n",
@@ -55,7 +55,7 @@ func TestAnEjectedFileHasNoMarker(t *testing.T) {
 	} {
 		text, err := weave.Eject(filepath.Join(p.dir, name))
 		if err != nil || strings.Contains(string(text), weave.Marker) || !strings.Contains(string(text), want) {
-			t.Errorf("%s: %v in\n%s", name, err, text)
+			t.Errorf("%s: got %v, want %q instead of the marker in\n%s", name, err, want, text)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A signature is what the inserted statements need to know of a function.
+// A signature is the part of a function's signature that the inserted statements use.
 type signature struct {
 	name    string // such as (*Service).Pay
 	ctx     string // the context parameter, or ""
@@ -21,8 +21,8 @@ type field struct {
 	typ  ast.Expr
 }
 
-// signature names unnamed results, so that a bare return and a pointer to the error work,
-// and unnamed parameters that are needed.
+// signature gives names to unnamed results, so that a bare return and a pointer to the
+// error work. It also gives names to unnamed parameters that the statements need.
 func (w *weaver) signature(fn *ast.FuncDecl, dirs []*directive) signature {
 	s := signature{name: funcName(fn)}
 	needed := w.isContext

@@ -14,16 +14,16 @@ type edit struct {
 	text     string
 }
 
-// A splicer collects the edits of a file and keeps positions: each insertion is followed
-// by a line directive with the position of the source after it.
+// A splicer collects the edits of a file and preserves positions: a line directive after
+// each edit restores the position of the following source.
 type splicer struct {
 	fset   *token.FileSet
 	file   *token.File
 	src    []byte
 	mapped bool // the source has its own line directives
-	plain  bool // for people: no line directives
+	plain  bool // write no line directives, because people read the text
 	edits  []edit
-	tail   strings.Builder // goes after the last line
+	tail   strings.Builder // text to append after the last line
 }
 
 // line returns a line directive for pos.
@@ -42,7 +42,7 @@ func (s *splicer) line(pos token.Pos) string {
 	return fmt.Sprintf("/*line %s:%d:%d*/", name, p.Line, p.Column)
 }
 
-// home returns a line directive with the file name, which later ones inherit.
+// home returns a line directive with the file name, which later line directives inherit.
 func (s *splicer) home(pos token.Pos) string {
 	if s.plain {
 		return ""

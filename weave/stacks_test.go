@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// stacks writes every function with two directives there is: verbs, with and
-// without an error result, with and without a context.
+// stacks returns a test program with functions that have two directives: each pair of
+// verbs, with and without an error result, with and without a context.
 func stacks() string {
 	var funcs, table strings.Builder
 	for _, verbs := range [][2]string{{"lock", "once"}, {"once", "lock"}, {"lock", "lock"}, {"submit", "lock"}} {
@@ -45,7 +45,7 @@ func stackOptions(verb string, fails, ctx bool) string {
 			o.WriteString(" kind=plain")
 		}
 	default:
-		o.WriteString(" on-unknown=hold") // a repeated run is distinguished
+		o.WriteString(" on-unknown=hold") // so that a panic is not followed by another run
 		if !fails {
 			o.WriteString(" on-duplicate=skip")
 		}
@@ -92,13 +92,14 @@ func caught(f func()) (p any) {
 	return nil
 }
 
-// runs tells whether a call ran its function.
+// runs reports whether a call ran its function.
 func (s stack) runs(ctx context.Context, id string) (ran bool, n int, err error) {
 	n, err = s.f(ctx, id, func() { ran = true })
 	return ran, n, err
 }
 
-func free(t *testing.T, ctx context.Context, key string) {
+// checkFree checks that nobody holds a lock.
+func checkFree(t *testing.T, ctx context.Context, key string) {
 	t.Helper()
 	_, hold, err := client.Mutex(key, interlock.Wait(0)).Lock(ctx)
 	if err != nil {
@@ -115,10 +116,10 @@ func TestStacks(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			guarded := s.upper != "lock" || s.lower != "lock"
 			if ran, n, err := s.runs(ctx, "plain"); !ran || n != 1 || err != nil {
-				t.Errorf("the first call: ran %v, %d, %v", ran, n, err)
+				t.Errorf("the first call: ran %v, got %d, %v; want a run and 1", ran, n, err)
 			}
 			if ran, _, _ := s.runs(ctx, "plain"); ran == guarded {
-				t.Errorf("the second call: ran %v", ran)
+				t.Errorf("the second call: ran %v, want %v", ran, !guarded)
 			}
 			s.order(t, ctx)
 			if s.lower == "lock" {
@@ -126,46 +127,46 @@ func TestStacks(t *testing.T) {
 			}
 			p := caught(func() { _, _ = s.f(ctx, "panic", func() { panic("boom") }) })
 			if p != "boom" {
-				t.Errorf("a panic comes out as %v", p)
+				t.Errorf("recovered %v, want boom", p)
 			}
 			ran, n, err := s.runs(ctx, "panic")
 			if ran == guarded || guarded && (n != 0 || s.fails && !errors.Is(err, guard.ErrUnknown)) {
-				t.Errorf("after a panic: ran %v, %d, %v", ran, n, err)
+				t.Errorf("after a panic: ran %v, got %d, %v; want a run only without a guard, or ErrUnknown", ran, n, err)
 			}
 			for i, verb := range []string{s.upper, s.lower} {
 				if verb == "lock" {
-					free(t, ctx, s.name+[]string{".0:panic", ".1:panic"}[i])
+					checkFree(t, ctx, s.name+[]string{".0:panic", ".1:panic"}[i])
 				}
 			}
 		})
 	}
 }
 
-// order: what is above is let go last.
+// order checks that the upper directive is released last.
 func (s stack) order(t *testing.T, ctx context.Context) {
 	released = nil
 	onFreed = func(key string) {
 		onFreed = nil
-		_, n, err := s.runs(ctx, "order") // at the moment at which the first lock is let go
+		_, n, err := s.runs(ctx, "order") // while the first lock is being released
 		var dup *guard.DuplicateError
 		switch {
 		case !s.fails || s.lower == "once" && n == 1 && err == nil:
 		case s.lower == "lock" && s.upper != "lock" && errors.As(err, &dup) && dup.Running:
 		case s.upper == "lock" && s.lower == "lock" && errors.Is(err, interlock.ErrContended):
 		default:
-			t.Errorf("while %s is let go: %d, %v", key, n, err)
+			t.Errorf("while %s is being released: got %d, %v; want a refusal by the upper directive", key, n, err)
 		}
 	}
 	_, _, _ = s.runs(ctx, "order")
 	onFreed = nil
 	if s.upper == "lock" && s.lower == "lock" {
 		if len(released) != 2 || released[0] != s.name+".1:order" || released[1] != s.name+".0:order" {
-			t.Errorf("let go in the order %q", released)
+			t.Errorf("released in the order %q, want the lower lock first", released)
 		}
 	}
 }
 
-// refusedBelow: what the lower one refuses has not happened.
+// refusedBelow checks that a call that the lower directive refuses does not count as a run.
 func (s stack) refusedBelow(t *testing.T, ctx context.Context) {
 	_, hold, err := client.Mutex(s.name + ".1:busy").Lock(ctx)
 	if err != nil {
@@ -173,11 +174,11 @@ func (s stack) refusedBelow(t *testing.T, ctx context.Context) {
 	}
 	ran, n, err := s.runs(ctx, "busy")
 	if ran || n != 0 || s.fails != errors.Is(err, interlock.ErrContended) {
-		t.Errorf("refused: ran %v, %d, %v", ran, n, err)
+		t.Errorf("while the lower lock is held: ran %v, got %d, %v; want a refusal", ran, n, err)
 	}
 	_ = hold.Unlock()
 	if ran, n, err := s.runs(ctx, "busy"); !ran || n != 1 || err != nil {
-		t.Errorf("free again: ran %v, %d, %v", ran, n, err)
+		t.Errorf("after the lower lock is free: ran %v, got %d, %v; want a run and 1", ran, n, err)
 	}
 }
 
@@ -191,27 +192,27 @@ func keyPanics(id string, p *string) error { ran++; return nil }
 
 var ran int
 
-func TestAPanicBelowIsNoOutcome(t *testing.T) {
+func TestAPanicOfALowerDirectiveFreesTheKey(t *testing.T) {
 	interlock.SetDefault(client)
 	_, hold, err := client.Mutex("panics:a").Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := caught(func() { panics("a") }); p == nil || ran != 0 {
-		t.Errorf("got %v, ran %d", p, ran)
+		t.Errorf("recovered %v after %d runs, want a panic and 0", p, ran)
 	}
 	_ = hold.Unlock()
 	if panics("a"); ran != 1 {
 		t.Error("the key is not free")
 	}
 	if p := caught(func() { _ = keyPanics("a", nil) }); p == nil || ran != 1 {
-		t.Errorf("got %v, ran %d", p, ran)
+		t.Errorf("recovered %v after %d runs, want a panic and 1", p, ran)
 	}
 	if err := keyPanics("a", new("b")); err != nil || ran != 2 {
 		t.Errorf("the key is not free: %v", err)
 	}
 	if err := keyPanics("", new("b")); err != nil || ran != 3 {
-		t.Errorf("without the upper one: %v", err)
+		t.Errorf("with a false condition of the upper directive: got %v and %d runs, want 3", err, ran)
 	}
 }
 
@@ -247,14 +248,14 @@ func handle(w http.ResponseWriter, r *http.Request) error {
 //interlock:lock name=entry key=r.id ctx=r.ctx
 func shared(r *request) error { return enter(r.ctx, r.id) }
 
-func TestTheBodyGetsTheHold(t *testing.T) {
+func TestTheBodyGetsTheContextOfTheHold(t *testing.T) {
 	interlock.SetDefault(client)
 	ctx := t.Context()
 	r := (&http.Request{}).WithContext(ctx)
 	r.SetPathValue("id", "handle")
 	for name, err := range map[string]error{
 		"another parameter": second(ctx, ctx, "second"), "an alias": aliased(ctx, "alias"), "a field": field(request{ctx, "field"}),
-		"one made of a parameter": chosen(ctx, "chosen"), "a request": handle(nil, r),
+		"a context derived from a parameter": chosen(ctx, "chosen"), "a request": handle(nil, r),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -265,17 +266,17 @@ func TestTheBodyGetsTheHold(t *testing.T) {
 	}
 	mine := &request{ctx, "shared"}
 	if err := shared(mine); !errors.Is(err, interlock.ErrContended) || mine.ctx != ctx {
-		t.Errorf("what others see has changed: %v", err)
+		t.Errorf("a shared request: got %v, want ErrContended and an unchanged context", err)
 	}
 }
 
 `
 
-// P8: several directives on one function, whatever it looks like, and the context
-// in its body.
+// Requirement P8: a function of any shape may have several directives, and its body gets
+// the context of the hold.
 func TestStacksAndContextsAtWork(t *testing.T) {
 	p := newProject(t, map[string]string{"stacks_test.go": stacks(), "main.go": "package main\n\nfunc main() {}\n"})
 	if out, code := p.woven(t, "test", "-vet=all", "."); code != 0 {
-		t.Errorf("exits with %d and says\n%s", code, out)
+		t.Errorf("exit status %d, want 0\n%s", code, out)
 	}
 }

@@ -12,11 +12,11 @@ import (
 func (w *weaver) suitable(fn *ast.FuncDecl, dirs []*directive) bool {
 	first, name := dirs[0], funcName(fn)
 	if fn.Body == nil {
-		w.errorf(first.pos, "//%s%s on %s: the function has no body in Go; put the directive on one that calls it", prefix, first.verb, name)
+		w.errorf(first.pos, "//%s%s on %s: the function has no body in Go; put the directive on a function that calls it", prefix, first.verb, name)
 		return false
 	}
 	if fn.Recv == nil && fn.Name.Name == "init" {
-		w.errorf(first.pos, "//%s%s on init: it runs before main has chosen a client; put the work into a function that main calls", prefix, first.verb)
+		w.errorf(first.pos, "//%s%s on init: init runs before main sets the default client; put the work into a function that main calls", prefix, first.verb)
 		return false
 	}
 	for _, c := range fn.Doc.List {
@@ -29,14 +29,14 @@ func (w *weaver) suitable(fn *ast.FuncDecl, dirs []*directive) bool {
 	return w.distinct(dirs, name)
 }
 
-// distinct reports whether no two directives of a function have the same lock or guard:
-// the lower one would wait for the upper one, or repeat it.
+// distinct reports whether all directives of a function have different locks and guards.
+// Of two equal ones, the lower would wait for the upper, or repeat it.
 func (w *weaver) distinct(dirs []*directive, name string) bool {
 	seen := map[string]bool{}
 	for _, d := range dirs {
 		what := d.verb + " " + d.rule.Name + " " + d.rule.Key
 		if seen[what] {
-			w.errorf(d.pos, "//%s%s on %s: the same name and key as the one above it: remove one", prefix, d.verb, name)
+			w.errorf(d.pos, "//%s%s on %s: a directive above has the same name and key: remove one of them", prefix, d.verb, name)
 			return false
 		}
 		seen[what] = true
@@ -51,7 +51,7 @@ func (w *weaver) fits(d *directive, sig signature) {
 		return
 	}
 	if sig.err == "" && d.rule.OnDuplicate != rule.Skip {
-		w.errorf(d.pos, "//%s%s on %s: a duplicate is told by an error, and the function has no error result: add one, or say on-duplicate=skip", prefix, d.verb, sig.name)
+		w.errorf(d.pos, "//%s%s on %s: a duplicate gets an error, but the function has no error result: add one, or use on-duplicate=skip", prefix, d.verb, sig.name)
 	}
 	if d.rule.Policy().WithDefaults().OnDuplicate != guard.Refuse {
 		w.fitsReplay(d, sig)
@@ -60,10 +60,10 @@ func (w *weaver) fits(d *directive, sig signature) {
 
 func (w *weaver) fitsLock(d *directive, sig signature) {
 	if sig.err == "" && (d.rule.OnTimeout == "" || d.rule.OnTimeout == rule.Error) {
-		w.errorf(d.pos, "//%slock on %s: the function has no error result, so say what happens when the lock is not taken: on-timeout=skip, on-timeout=panic or on-timeout=call:FUNC", prefix, sig.name)
+		w.errorf(d.pos, "//%slock on %s: the function has no error result, so choose what happens when the lock is not acquired: on-timeout=skip, on-timeout=panic or on-timeout=call:FUNC", prefix, sig.name)
 	}
 	if (d.rule.Kind == "" || d.rule.Kind == rule.Reentrant) && sig.ctx == "" && d.ctx == nil {
-		w.errorf(d.pos, "//%slock on %s: kind=reentrant, the default, needs a context, which carries the holder: add a context.Context parameter, say ctx=EXPR, or use kind=plain", prefix, sig.name)
+		w.errorf(d.pos, "//%slock on %s: kind=reentrant, the default, needs a context that carries the hold: add a context.Context parameter, or use ctx=EXPR or kind=plain", prefix, sig.name)
 	}
 }
 
@@ -72,7 +72,7 @@ func (w *weaver) fitsReplay(d *directive, sig signature) {
 	for _, r := range sig.results {
 		switch r.typ.(type) {
 		case *ast.ChanType, *ast.FuncType:
-			w.errorf(r.typ.Pos(), "//%s%s on %s: a result that is a channel or a function cannot be kept for duplicates: return data, or say on-duplicate=refuse", prefix, d.verb, sig.name)
+			w.errorf(r.typ.Pos(), "//%s%s on %s: a channel or a function cannot be stored for duplicates: return data, or use on-duplicate=refuse", prefix, d.verb, sig.name)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Args are the tool and its arguments. It weaves files with directives as they are
 // compiled; other tools run unchanged. It is for editors and build systems that cannot
 // make an overlay first. The go command compiles the standard library once more, because
-// it sees another compiler.
+// the version of the compiler differs.
 //
 // If the tool fails, the error is its *[exec.ExitError]: exit with that code.
 func Toolexec(args []string) error {
@@ -51,8 +51,8 @@ func run(args []string) error {
 	return cmd.Run()
 }
 
-// stamp changes the version of a tool. The go command caches results by it, and must not
-// mix woven and unwoven ones, nor those of two weavers.
+// stamp prints the version of a tool with an addition. The go command caches results by
+// version, and must not mix woven with unwoven results, or results of two weavers.
 func stamp(args []string) error {
 	out, err := exec.Command(args[0], args[1:]...).Output()
 	if err != nil {
@@ -66,8 +66,8 @@ func stamp(args []string) error {
 	return err
 }
 
-// stamped adds an id to a line such as "compile version go1.26.0". For a release the whole
-// line counts, otherwise only the part after the last slash.
+// stamped adds an id to a line such as "compile version go1.26.0". The go command compares
+// the whole line of a release, but only the part after the last slash of other versions.
 func stamped(line, id string) string {
 	fields := strings.Fields(line)
 	if len(fields) < 3 || fields[2] != "devel" {
@@ -89,9 +89,9 @@ func selfID() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text))[:16], nil
 }
 
-// importPath returns the package that a tool compiles, without its test variant. For files
-// given by name the go command does not say the package; lock names contain it and must
-// be the same in every build.
+// importPath returns the package that a tool compiles, without its test variant. The go
+// command does not name the package of files that are given by name. Lock names contain
+// the package and must be the same in every build, so the directory determines it.
 func importPath(file string) string {
 	path, _, _ := strings.Cut(os.Getenv("TOOLEXEC_IMPORTPATH"), " ")
 	if path != "command-line-arguments" {

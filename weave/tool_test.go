@@ -26,35 +26,35 @@ func TestPay(t *testing.T) {
 	}
 	all.Wait()
 	if most.Load() != 1 {
-		t.Error("at a time:", most.Load())
+		t.Errorf("%d goroutines were in pay at once, want 1", most.Load())
 	}
 }
 `
 
-func TestCoverageIsThatOfTheSource(t *testing.T) {
+func TestTheCoverageProfileMatchesTheSource(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": shop, "main_test.go": payTest})
 	if out, code := p.woven(t, "test", "-coverprofile=woven.out", "."); code != 0 {
 		t.Fatalf("exits with %d: %s", code, out)
 	}
 	p.env = []string{"INTERLOCK_UNWOVEN=allow"}
-	p.run(t, "go", "test", "-coverprofile=plain.out", ".") // fails, since nothing is locked
+	p.run(t, "go", "test", "-coverprofile=plain.out", ".") // the test fails without the lock
 	if woven, plain := p.blocks(t, "woven.out"), p.blocks(t, "plain.out"); woven != plain {
-		t.Errorf("woven\n%s\nplain\n%s", woven, plain)
+		t.Errorf("the woven program has the blocks\n%s\nthe unwoven program has\n%s", woven, plain)
 	}
 
-	t.Run("and an overlay alone does not lose the locks in silence", func(t *testing.T) {
+	t.Run("coverage with an overlay alone fails instead of losing the locks", func(t *testing.T) {
 		p.env = nil
 		overlay, err := weave.Overlay(t.Context(), p.dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if out, code := p.run(t, "go", "test", "-cover", "-overlay="+overlay, "."); code == 0 {
-			t.Errorf("it passes:\n%s", out)
+			t.Errorf("exit status 0, want a failure\n%s", out)
 		}
 	})
 }
 
-// tracer is another -toolexec command: it records what runs.
+// tracer is another -toolexec command. It logs each tool and runs it.
 func tracer(log string, args []string) error {
 	file, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -69,7 +69,7 @@ func tracer(log string, args []string) error {
 	return cmd.Run()
 }
 
-func TestCoverageGoesThroughAnotherTool(t *testing.T) {
+func TestCoverageRunsThroughAnotherToolexecCommand(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": shop, "main_test.go": payTest})
 	self, err := os.Executable()
 	if err != nil {
@@ -85,17 +85,17 @@ func TestCoverageGoesThroughAnotherTool(t *testing.T) {
 	}
 	for _, ran := range []string{"cover true\n", "compile true\n", "link true\n"} {
 		if !strings.Contains(string(text), ran) {
-			t.Errorf("%q did not go through it, but\n%s", ran, text)
+			t.Errorf("the log of the tracer lacks %q:\n%s", ran, text)
 		}
 	}
 	for _, args := range [][]string{{"-through=1", "tracer"}, {"-through=x", "cover"}, {"-through=-1", "cover"}} {
 		if err := weave.CoverShim(args); err == nil || !strings.Contains(err.Error(), "no tool") {
-			t.Errorf("%q: got %v", args, err)
+			t.Errorf("%q: got %v, want an error about the missing tool", args, err)
 		}
 	}
 }
 
-// blocks are the places of a coverage profile, without how often they ran.
+// blocks returns the positions in a coverage profile, without the counts.
 func (p *project) blocks(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.dir, file))
@@ -110,7 +110,7 @@ func (p *project) blocks(t *testing.T, file string) string {
 	return b.String()
 }
 
-func TestToolexecWeavesToo(t *testing.T) {
+func TestToolexecWeavesAProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the standard library: make verify runs it")
 	}
@@ -119,51 +119,51 @@ func TestToolexecWeavesToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := p.must(t, "go", "run", "-toolexec="+self+" weave", "."); out != woke {
-		t.Errorf("got\n%s\nwant\n%s", out, woke)
+	if out := p.must(t, "go", "run", "-toolexec="+self+" weave", "."); out != wovenOutput {
+		t.Errorf("got\n%s\nwant\n%s", out, wovenOutput)
 	}
 	p.must(t, "go", "test", "-toolexec="+self+" weave", ".")
 
-	t.Run("beside an overlay", func(t *testing.T) { // an editor's GOFLAGS in the environment of a build
+	t.Run("with an overlay as well", func(t *testing.T) { // a build inherits the GOFLAGS of an editor
 		t.Setenv("GOFLAGS", "-mod=mod '-toolexec="+self+" weave'")
 		for _, args := range [][]string{{"test", "."}, {"test", "-cover", "."}} {
 			if out, code := p.woven(t, args...); code != 0 {
-				t.Errorf("%q exits with %d: %s", args, code, out)
+				t.Errorf("%q: exit status %d, want 0\n%s", args, code, out)
 			}
 		}
 	})
 
-	t.Run("and says what is missing", func(t *testing.T) {
+	t.Run("it asks for a missing marker", func(t *testing.T) {
 		p.write(t, "sub/sub.go", "package sub\n\n//interlock:lock kind=plain on-timeout=skip\nfunc F() {}\n")
 		out, code := p.run(t, "go", "build", "-toolexec="+self+" weave", "./sub")
 		if code == 0 || !strings.Contains(out, "sub.go:3:1: ") || !strings.Contains(out, "add import _ \""+weave.Marker+"\"") {
-			t.Errorf("exits with %d and says\n%s", code, out)
+			t.Errorf("exit status %d, want a failure that asks for the import\n%s", code, out)
 		}
 	})
-	t.Run("and reports mistakes", func(t *testing.T) {
+	t.Run("it reports mistakes", func(t *testing.T) {
 		p.write(t, "sub/sub.go", "package sub\n\n//interlock:lock kye=1\nfunc F() {}\n")
 		out, code := p.run(t, "go", "build", "-toolexec="+self+" weave", "./sub")
 		if code == 0 || !strings.Contains(out, "sub.go:3:18: ") {
-			t.Errorf("exits with %d and says\n%s", code, out)
+			t.Errorf("exit status %d, want a failure at sub.go:3:18\n%s", code, out)
 		}
 	})
 }
 
-// cmd/go takes all of a release's line for the tool's identity, and of any other
-// toolchain's only what is behind the last slash.
-func TestTheStampIsWhereGoLooksForIt(t *testing.T) {
+// The go command identifies a tool of a release by the whole line, and any other tool by
+// the part after the last slash.
+func TestTheStampChangesTheToolID(t *testing.T) {
 	if got := weave.Stamped("compile version go1.26.8", "abc"); got != "compile version go1.26.8 interlock=abc" {
-		t.Errorf("a release: %s", got)
+		t.Errorf("a release: got %q, want the id at the end", got)
 	}
 	const devel = "compile version devel go1.27-1234 Mon buildID=a/b"
 	one, two := weave.Stamped(devel, "abc"), weave.Stamped(devel, "abd")
 	if !strings.HasPrefix(one, devel+"/") || one[strings.LastIndexByte(one, '/'):] == two[strings.LastIndexByte(two, '/'):] {
-		t.Errorf("toolchains under development: %s and %s", one, two)
+		t.Errorf("a development version: got %q and %q, want different texts after the last slash", one, two)
 	}
 	if err := weave.Toolexec(nil); err == nil {
-		t.Error("no tool is run")
+		t.Error("Toolexec without a tool returned no error")
 	}
 	if err := weave.CoverShim(nil); err == nil {
-		t.Error("no tool is run")
+		t.Error("CoverShim without a tool returned no error")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// bank is a package whose only function is locked for everybody at once; it
-// tells its caller whether it is woven by refusing the second of two.
+// bank is a package with one locked function. If it is woven, it refuses a nested call with
+// the same key.
 const bank = `package bank
 
 import (
@@ -41,8 +41,8 @@ func main() {
 }
 `
 
-// dependent is a program and a module beside it that has the directives.
-func dependent(t *testing.T) *project {
+// newDependent returns a program that imports bank from another module.
+func newDependent(t *testing.T) *project {
 	t.Helper()
 	p := newProject(t, map[string]string{"main.go": mover})
 	root, err := filepath.Abs("..")
@@ -55,33 +55,34 @@ func dependent(t *testing.T) *project {
 	return p
 }
 
-func (p *project) refuses(t *testing.T, args ...string) {
+// checkRefuses runs the woven program and checks that the nested call is refused.
+func (p *project) checkRefuses(t *testing.T, args ...string) {
 	t.Helper()
 	out, code := p.woven(t, append(append([]string{"run"}, args...), ".")...)
 	if code != 0 || out != "refused: true\n" {
-		t.Errorf("exits with %d and says\n%s", code, out)
+		t.Errorf("exit status %d, want 0 and \"refused: true\"\n%s", code, out)
 	}
 }
 
 func TestADependencyIsWoven(t *testing.T) {
-	dependent(t).refuses(t)
+	newDependent(t).checkRefuses(t)
 }
 
 func TestAVendoredTreeIsWoven(t *testing.T) {
-	p := dependent(t)
+	p := newDependent(t)
 	p.must(t, "go", "mod", "vendor")
 	t.Setenv("GOFLAGS", "")
-	p.refuses(t)
-	p.refuses(t, "-mod=vendor", "-trimpath")
+	p.checkRefuses(t)
+	p.checkRefuses(t, "-mod=vendor", "-trimpath")
 
-	t.Run("also without the marker, which cannot be added", func(t *testing.T) {
+	t.Run("a vendored file may lack the marker", func(t *testing.T) {
 		p.write(t, "vendor/example.com/bank/bank.go", unmarked)
-		p.refuses(t)
+		p.checkRefuses(t)
 	})
 }
 
 func TestAWorkspaceIsWoven(t *testing.T) {
-	p := dependent(t)
+	p := newDependent(t)
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -89,25 +90,25 @@ func TestAWorkspaceIsWoven(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
 	p.write(t, "go.mod", "module example.com/shop\n\ngo 1.26.0\n\nrequire example.com/bank v0.0.0\n")
 	p.write(t, "../go.work", "go 1.26.0\n\nuse (\n\t\"./a shop\"\n\t./bank\n)\n\nreplace (\n\texample.com/bank v0.0.0 => ./bank\n\t"+weave.Module+" v0.0.0 => "+root+"\n)\n")
-	p.refuses(t)
+	p.checkRefuses(t)
 	p.must(t, "go", "work", "vendor")
-	p.refuses(t)
+	p.checkRefuses(t)
 }
 
-func TestCarriageReturnsAndCgoAreBuilt(t *testing.T) {
-	p := dependent(t)
+func TestFilesWithCarriageReturnsOrCgoAreWoven(t *testing.T) {
+	p := newDependent(t)
 	p.write(t, "../bank/bank.go", strings.ReplaceAll(bank, "\n", "\r\n"))
-	p.refuses(t)
+	p.checkRefuses(t)
 	p.write(t, "../bank/bank.go", strings.Replace(bank, "import (", "// int one(void) { return 1; }\nimport \"C\"\n\nimport (", 1)+"\nvar _ = C.one()\n")
 	if out := p.must(t, "go", "env", "CGO_ENABLED", "CC"); strings.HasPrefix(out, "0") {
-		t.Skip("no cgo here")
+		t.Skip("cgo is not available")
 	}
-	p.refuses(t)
+	p.checkRefuses(t)
 }
 
-// The go command calls a test that is a package of its own by another path, and so
-// does whatever names its functions: they may be called as those of the package.
-func TestATestBesideThePackageHasItsOwnNames(t *testing.T) {
+// An external test package may have functions with the same names as the package. The sites
+// of both must differ, so they contain the package path of the go command.
+func TestAnExternalTestPackageHasItsOwnSites(t *testing.T) {
 	const text = "package %s\n\nimport _ \"" + weave.Marker + "\"\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n"
 	p := newProject(t, map[string]string{
 		"a.go":      fmt.Sprintf(text, "shop"),

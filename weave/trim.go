@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// The figures of Go's own build cache.
+// The durations are those of Go's build cache.
 const (
-	unusedFor  = 5 * 24 * time.Hour // then an entry is removed
+	unusedFor  = 5 * 24 * time.Hour // an entry that is unused for so long is removed
 	trimEvery  = 24 * time.Hour
-	touchEvery = time.Hour // uses are recorded no more often
-	maxTrimmed = 20_000    // entries per trim, which takes a tenth of a second
-	trimmed    = "trim.txt"
+	touchEvery = time.Hour  // the shortest time between two recorded uses of an entry
+	maxTrimmed = 20_000     // the number of entries that a trim checks in 100ms
+	trimmed    = "trim.txt" // the file with the time of the last trim
 )
 
-// markUsed records the use of an entry, so that it stays. It is called before the entry is
-// looked up: an entry trimmed in between would be reported as a missing file.
+// markUsed records the use of an entry, so that it is not trimmed. Call it before looking
+// up the entry: otherwise another build could trim the entry after the lookup.
 func (c cache) markUsed(dir string) {
 	now := time.Now()
 	if info, err := os.Stat(dir); err == nil && now.Sub(info.ModTime()) > touchEvery {
@@ -49,8 +49,8 @@ func (c cache) trim() {
 	}
 }
 
-// due reports whether a day has passed since the last trim, and records this one. A time
-// in the future comes from a wrong clock.
+// due reports whether a day has passed since the last trim, and records a new trim. It
+// ignores a last trim in the future, which comes from a wrong clock.
 func (c cache) due(now time.Time) bool {
 	file := filepath.Join(c.dir, trimmed)
 	if text, err := os.ReadFile(file); err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// A store is the cache of woven files of a project, as the file system shows it.
+// A store is the cache directory of a project.
 type store struct {
 	project *project
 	dir     string
@@ -34,7 +34,7 @@ func (s store) weave(t *testing.T) string {
 	return overlay
 }
 
-// keep puts a text there that was last used so long ago.
+// keep stores an entry whose last use was so long ago.
 func (s store) keep(t *testing.T, name string, ago time.Duration) {
 	t.Helper()
 	dir := filepath.Join(s.dir, name)
@@ -55,8 +55,8 @@ func age(t *testing.T, path string, ago time.Duration) {
 	}
 }
 
-// trimmed returns when the cache was last trimmed.
-func (s store) trimmed(t *testing.T, at time.Time) {
+// setTrimmed sets the time of the last trim.
+func (s store) setTrimmed(t *testing.T, at time.Time) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "trim.txt"), []byte(strconv.FormatInt(at.Unix(), 10)), 0o644); err != nil {
 		t.Fatal(err)
@@ -70,31 +70,31 @@ func (s store) has(name string) bool {
 
 const day = 24 * time.Hour
 
-func TestWhatNobodyUsesIsRemovedOnceADay(t *testing.T) {
+func TestUnusedEntriesAreRemovedOnceADay(t *testing.T) {
 	s := newStore(t)
 	old, recent := "0123456789abcdef01234567", "1123456789abcdef01234567"
 	s.keep(t, old, 6*day)
 	s.keep(t, recent, 4*day)
-	s.keep(t, "tmp-1", 6*day) // of a build that was killed
+	s.keep(t, "tmp-1", 6*day) // a temporary file of a killed build
 	s.weave(t)
 	if !s.has(old) {
-		t.Error("it was trimmed twice on the same day")
+		t.Error("the cache was trimmed twice on the same day")
 	}
-	s.trimmed(t, time.Now().Add(-day-time.Minute))
+	s.setTrimmed(t, time.Now().Add(-day-time.Minute))
 	overlay := s.weave(t)
 	if s.has(old) || s.has("tmp-1") || !s.has(recent) {
-		t.Errorf("after a day: the old one is there: %v, what was left over: %v, the recent one: %v", s.has(old), s.has("tmp-1"), s.has(recent))
+		t.Errorf("after a day: the old entry exists: %v, the temporary file: %v, the recent entry: %v; want only the recent entry", s.has(old), s.has("tmp-1"), s.has(recent))
 	}
 	if _, err := os.Stat(overlay); err != nil {
 		t.Error(err)
 	}
 
-	t.Run("a time to come, or none, does not stop that", func(t *testing.T) {
+	t.Run("a last trim in the future, or an invalid one, is ignored", func(t *testing.T) {
 		s.keep(t, old, 6*day)
-		s.trimmed(t, time.Now().Add(2*day))
+		s.setTrimmed(t, time.Now().Add(2*day))
 		s.weave(t)
 		if s.has(old) {
-			t.Error("the old one is there")
+			t.Error("a last trim in the future: the old entry still exists")
 		}
 		s.keep(t, old, 6*day)
 		if err := os.WriteFile(filepath.Join(s.dir, "trim.txt"), []byte("never\n"), 0o644); err != nil {
@@ -102,30 +102,30 @@ func TestWhatNobodyUsesIsRemovedOnceADay(t *testing.T) {
 		}
 		s.weave(t)
 		if s.has(old) {
-			t.Error("the old one is there")
+			t.Error("an invalid last trim: the old entry still exists")
 		}
 	})
 }
 
-func TestWhatIsUsedStays(t *testing.T) {
+func TestAnEntryInUseIsNotTrimmed(t *testing.T) {
 	s := newStore(t)
 	overlay := s.weave(t)
 	age(t, filepath.Dir(overlay), 30*day)
-	s.trimmed(t, time.Now().Add(-2*day))
+	s.setTrimmed(t, time.Now().Add(-2*day))
 	if again := s.weave(t); again != overlay {
-		t.Fatalf("another overlay: %s, not %s", again, overlay)
+		t.Fatalf("got the overlay %s, want %s", again, overlay)
 	}
 	if _, err := os.Stat(overlay); err != nil {
-		t.Errorf("an overlay that was just returned: %v", err)
+		t.Errorf("the overlay that was just returned was trimmed: %v", err)
 	}
 }
 
-func TestBuildsMayTrimAtTheSameTime(t *testing.T) {
+func TestConcurrentBuildsMayTrim(t *testing.T) {
 	s := newStore(t)
 	for i := range 200 {
 		s.keep(t, "0123456789abcdef0123"+strconv.Itoa(1000+i), 6*day)
 	}
-	s.trimmed(t, time.Now().Add(-2*day))
+	s.setTrimmed(t, time.Now().Add(-2*day))
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -141,7 +141,7 @@ func TestBuildsMayTrimAtTheSameTime(t *testing.T) {
 	}
 	all.Wait()
 	entries, err := os.ReadDir(s.dir)
-	if err != nil || len(entries) > 3 { // the overlay, the time, and what is in the making
-		t.Errorf("%d entries are left, %v", len(entries), err)
+	if err != nil || len(entries) > 3 { // the overlay, trim.txt, and a temporary file
+		t.Errorf("%d entries are left, %v; want at most 3", len(entries), err)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// words splits a list of words of the go command, such as GOFLAGS or -toolexec. A word
-// with spaces is quoted. The go command reports an unclosed quote.
+// words splits a list of words as the go command does for GOFLAGS and -toolexec. A word
+// with spaces must be quoted. The go command reports an unclosed quote.
 func words(s string) []string {
 	var list []string
 	for s = strings.TrimLeft(s, " \t\r\n"); s != ""; s = strings.TrimLeft(s, " \t\r\n") {

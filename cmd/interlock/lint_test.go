@@ -28,7 +28,7 @@ func main() { _ = pay(context.Background(), interlock.New(memory.New()), "42") }
 var mistakes = []string{
 	`main.go:11:17: key "pay" has no identifier`,
 	"main.go:12:16: the result of Lock is discarded",
-	"main.go:12:49: ctx is the context from outside of Do",
+	"main.go:12:49: ctx is a context from outside of Do",
 }
 
 // T8: lint finds mistakes that compile, and so does go vet with interlock as its tool.

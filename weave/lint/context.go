@@ -11,10 +11,11 @@ import (
 )
 
 // Context finds work under Do, Call and Wrap that uses an outer context. Only the context
-// of the work is cancelled when the lock is lost, and only it carries the hold.
+// that the work gets is cancelled when the lock is lost, and only that context carries the
+// hold.
 var Context = &analysis.Analyzer{
 	Name:     "outerctx",
-	Doc:      "report work under a lock or a guard that uses a context from outside\n\nOnly the context that the work is given is cancelled when the lock is lost.",
+	Doc:      "report work under a lock or a guard that uses a context from outside\n\nOnly the context that the work gets is cancelled when the lock is lost.",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      outerContexts,
 }
@@ -31,7 +32,7 @@ func outerContexts(pass *analysis.Pass) (any, error) {
 			id := use.Node().(*ast.Ident)
 			if !seen[id.Pos()] && outer(pass, id, work) && !assigned(use) {
 				seen[id.Pos()] = true
-				pass.ReportRangef(id, "%s is the context from outside of %s: it goes on when the lock is lost; use the one that the function is given%s",
+				pass.ReportRangef(id, "%s is a context from outside of %s, which is not cancelled when the lock is lost: use the parameter of the function%s",
 					id.Name, fn.Name(), parameter(work))
 			}
 		}
@@ -69,7 +70,7 @@ func outer(pass *analysis.Pass, id *ast.Ident, work *ast.FuncLit) bool {
 	return v.Pos() < work.Pos() || v.Pos() >= work.End()
 }
 
-// assigned reports whether a variable is only written.
+// assigned reports whether a use of a variable only writes it.
 func assigned(use inspector.Cursor) bool {
 	s, ok := use.Parent().Node().(*ast.AssignStmt)
 	if !ok {

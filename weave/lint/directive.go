@@ -8,12 +8,12 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// Directive finds reentrant locks of directives whose context cannot reach the body: with
-// ctx=EXPR the context of the hold cannot be stored, so a nested lock waits for itself.
-// Weaving reports mistakes in directives.
+// Directive finds reentrant locks of directives with a ctx=EXPR that cannot be assigned to.
+// The function's body does not get the context of the hold, so a nested call waits for the
+// lock of its caller. Directive does not report mistakes in directives; weaving does.
 var Directive = &analysis.Analyzer{
 	Name: "apart",
-	Doc:  "report directives whose function does not get the context that holds the lock\n\nWhat it calls cannot enter the lock again, and does not notice when it is lost.",
+	Doc:  "report directives whose function does not get the context of the hold\n\nFunctions that it calls cannot lock again, and do not notice when the lock is lost.",
 	Run:  apart,
 }
 
@@ -33,7 +33,7 @@ func apart(pass *analysis.Pass) (any, error) {
 		}
 		for _, s := range w.Sites {
 			if at := s.Pos.Offset; s.Apart && at < file.Size() {
-				pass.Reportf(file.Pos(at), "%s does not get the context that holds its lock, so nothing it calls can enter again: take the context as a parameter, or say kind=plain", s.Func)
+				pass.Reportf(file.Pos(at), "%s does not get the context of its hold, so a function it calls cannot lock again: add a context parameter, or use kind=plain", s.Func)
 			}
 		}
 	}

@@ -4,7 +4,7 @@
 //   - [Context]: work under a lock or a guard uses an outer context, so it continues
 //     when the lock is lost.
 //   - [Directive]: a function with a directive does not get the context of its hold, so
-//     it cannot enter the lock again.
+//     a function it calls cannot lock again.
 //   - [Hold]: a hold is never unlocked, or a claim never settled.
 //   - [Key]: a key has no identifier, or is longer than 64 characters.
 //
@@ -13,9 +13,9 @@
 //	interlock lint ./...
 //	go vet -vettool=$(which interlock) ./...
 //
-// They do not find everything. They check one function at a time and stay silent when in
-// doubt: a hold that is returned, stored or passed on counts as ended, and so does one
-// that is ended on one of several paths.
+// They do not find everything. They check one function at a time and report nothing when
+// in doubt: a hold that is returned, stored or passed to a function counts as unlocked, and
+// so does a hold that is unlocked on one of several paths.
 package lint
 
 import (

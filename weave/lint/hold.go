@@ -11,9 +11,9 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Hold finds holds that are never unlocked and claims that are never settled: discarded, or
-// kept in a variable that is only read. The watchdog renews such a lock as long as the
-// program runs. It skips test files, which often leave locks behind.
+// Hold finds holds that are never unlocked and claims that are never settled, because they
+// are discarded or kept in a variable that is only read. The watchdog renews such a lock
+// as long as the program runs. Hold skips test files, which often do not unlock.
 var Hold = &analysis.Analyzer{
 	Name:     "losthold",
 	Doc:      "report holds that are never unlocked, and claims that are never settled\n\nA lock that is never unlocked is renewed for as long as the program runs.",
@@ -21,8 +21,8 @@ var Hold = &analysis.Analyzer{
 	Run:      lostHolds,
 }
 
-// asks lists the methods that do not end a hold or a claim.
-var asks = map[string]bool{
+// readOnly lists the methods that do not end a hold or a claim.
+var readOnly = map[string]bool{
 	"Key": true, "Parts": true, "Holder": true, "Fence": true, "Left": true, "Local": true,
 	"Result": true, "Unguarded": true,
 }
@@ -30,26 +30,27 @@ var asks = map[string]bool{
 func lostHolds(pass *analysis.Pass) (any, error) {
 	ended := endedVariables(pass)
 	calls(pass, func(at inspector.Cursor, call *ast.CallExpr, fn *types.Func) {
-		i, what := taken(fn)
-		if what == "" || strings.HasSuffix(pass.Fset.File(call.Pos()).Name(), "_test.go") {
+		i, endCalls := mustEnd(fn)
+		if endCalls == "" || strings.HasSuffix(pass.Fset.File(call.Pos()).Name(), "_test.go") {
 			return
 		}
-		to, thrown := target(at, i)
+		to, discarded := target(at, i)
 		id, ok := to.(*ast.Ident)
 		switch {
-		case thrown, ok && id.Name == "_":
-			pass.ReportRangef(call, "the result of %s is discarded: call %s", fn.Name(), what)
+		case discarded, ok && id.Name == "_":
+			pass.ReportRangef(call, "the result of %s is discarded: call %s", fn.Name(), endCalls)
 		case ok:
 			if v := variable(pass, id); v != nil && !ended[v] {
-				pass.ReportRangef(call, "%s is never ended: call %s", id.Name, what)
+				pass.ReportRangef(call, "%s is never ended: call %s", id.Name, endCalls)
 			}
 		}
 	})
 	return nil, nil //nolint:nilnil // an analyzer without a result
 }
 
-// taken returns which result of fn must be ended, and its name in messages.
-func taken(fn *types.Func) (i int, what string) {
+// mustEnd returns the index of the result of fn that must be ended, and the calls that end
+// it. calls is "" if fn has no such result.
+func mustEnd(fn *types.Func) (i int, calls string) {
 	switch fn.Name() {
 	case "Lock", "TryLock", "Acquire", "TryAcquire", "Begin":
 	default:
@@ -67,8 +68,9 @@ func taken(fn *types.Func) (i int, what string) {
 	return 0, ""
 }
 
-// target returns the destination of result i of a call, or nil if it is passed on.
-func target(at inspector.Cursor, i int) (to ast.Expr, thrown bool) {
+// target returns the variable that gets result i of a call. It returns nil if the call is
+// part of another expression, or if the result is discarded.
+func target(at inspector.Cursor, i int) (to ast.Expr, discarded bool) {
 	up := at.Parent()
 	for _, ok := up.Node().(*ast.ParenExpr); ok; _, ok = up.Node().(*ast.ParenExpr) {
 		up = up.Parent()
@@ -118,7 +120,7 @@ func endedVariables(pass *analysis.Pass) map[*types.Var]bool {
 func idle(at inspector.Cursor) bool {
 	switch up := at.Parent().Node().(type) {
 	case *ast.SelectorExpr:
-		return asks[up.Sel.Name]
+		return readOnly[up.Sel.Name]
 	case *ast.BinaryExpr: // compared with nil or another
 		return up.Op == token.EQL || up.Op == token.NEQ
 	case *ast.AssignStmt:

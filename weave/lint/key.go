@@ -12,18 +12,18 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Key finds untidy keys: constants that are longer than 64 characters or end in a colon,
-// and constants without an identifier in a function that has one. A constant alone is no
-// mistake: there may be one such object, such as a nightly job.
+// Key finds constant keys that are probably mistakes: keys that are longer than 64
+// characters or end in a colon, and keys without an identifier in a function that has one
+// as a parameter. Any other constant key is fine, such as that of a nightly job.
 var Key = &analysis.Analyzer{
 	Name:     "barekey",
-	Doc:      "report keys without an identifier\n\nA constant key in a function that is given an identifier locks everything of that name at once.",
+	Doc:      "report keys without an identifier\n\nA constant key in a function with an identifier parameter locks all objects at once.",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      bareKeys,
 }
 
-// maxTidyKey is the longest key that is not pointed out, in characters, as in
-// package interlock.
+// maxTidyKey is the longest key that is not reported, in characters, as in package
+// interlock.
 const maxTidyKey = 64
 
 func bareKeys(pass *analysis.Pass) (any, error) {
@@ -95,8 +95,8 @@ func oneOfMany(fn *types.Func, text string) bool {
 	return false
 }
 
-// identifier returns a parameter of the enclosing functions that looks like an identifier,
-// by its name or by that of a field.
+// identifier returns a parameter of the enclosing functions whose name, or a field's name,
+// looks like an identifier.
 func identifier(pass *analysis.Pass, at inspector.Cursor) string {
 	for f := range at.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
 		var params *ast.FieldList

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/weave/lint"
 )
 
-// TestMain lets this program be the tool of go vet: so are packages analyzed
-// that use the library as it is, and not a likeness of it.
+// TestMain lets go vet use the test binary as its tool. So the analyzed packages import the
+// library itself, not a copy of it.
 func TestMain(m *testing.M) {
 	if lint.ByVet(os.Args[1:]) {
 		lint.Vet()
@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// T8, for keys.
-func TestWhatIsFound(t *testing.T) {
+// Requirement T8: keys without an identifier, or longer than 64 characters, are reported.
+func TestFindings(t *testing.T) {
 	for _, name := range []string{"contexts", "directives", "holds", "keys"} {
 		t.Run(name, func(t *testing.T) {
 			found := vet(t, "./testdata/"+name)
@@ -33,17 +33,17 @@ func TestWhatIsFound(t *testing.T) {
 				delete(found, at)
 			}
 			for at, text := range found {
-				t.Errorf("%s: %s: this is fine", at, text)
+				t.Errorf("%s: found %q, want nothing", at, text)
 			}
 		})
 	}
 }
 
-// Every analyzer has a flag of go vet, to be left out.
-func TestLeftOut(t *testing.T) {
+// Each analyzer has a flag of go vet that turns it off.
+func TestEachAnalyzerCanBeTurnedOff(t *testing.T) {
 	for name, flag := range map[string]string{"contexts": "-outerctx=false", "directives": "-apart=false", "holds": "-losthold=false", "keys": "-barekey=false"} {
 		if found := vet(t, flag, "./testdata/"+name); len(found) > 0 {
-			t.Errorf("%s with %s: %v", name, flag, found)
+			t.Errorf("%s with %s: found %v, want nothing", name, flag, found)
 		}
 	}
 }
@@ -60,14 +60,14 @@ func TestCalledByVet(t *testing.T) {
 		"--help":                     false,
 	} {
 		if got := lint.ByVet(strings.Fields(args)); got != want {
-			t.Errorf("%q: %v", args, got)
+			t.Errorf("ByVet(%q) = %v, want %v", args, got, want)
 		}
 	}
 }
 
 var finding = regexp.MustCompile(`(?m)^(?:vet: )?(?:\./)?(\S+\.go:\d+):\d+: (.*)$`)
 
-// vet returns what go vet finds with this program as its tool, by line.
+// vet returns the findings of go vet with this program as its tool, by file and line.
 func vet(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	self, err := os.Executable()
@@ -75,12 +75,12 @@ func vet(t *testing.T, args ...string) map[string]string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"vet", "-vettool=" + self}, args...)...)
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else a second for each of some hundred packages
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // otherwise each of hundreds of packages takes a second longer
 	out, err := cmd.CombinedOutput()
 	found := map[string]string{}
 	for _, m := range finding.FindAllStringSubmatch(string(out), -1) {
 		if found[m[1]] != "" {
-			t.Errorf("%s: two at once: %s", m[1], m[2])
+			t.Errorf("%s: a second finding on the same line: %s", m[1], m[2])
 		}
 		found[m[1]] = m[2]
 	}
@@ -90,7 +90,7 @@ func vet(t *testing.T, args ...string) map[string]string {
 	return found
 }
 
-var want = regexp.MustCompile("// want `(.*)`$") // also as the remark of a directive
+var want = regexp.MustCompile("// want `(.*)`$") // also after a directive
 
 func wanted(t *testing.T, file string) map[string]string {
 	t.Helper()
@@ -105,7 +105,7 @@ func wanted(t *testing.T, file string) map[string]string {
 		}
 	}
 	if len(all) == 0 {
-		t.Fatalf("%s wants nothing", file)
+		t.Fatalf("%s has no // want comment", file)
 	}
 	return all
 }

@@ -15,10 +15,10 @@ func work(ctx context.Context) error { return ctx.Err() }
 func locks(ctx context.Context, m *interlock.Mutex, s *interlock.Striped, l interlock.Locker) {
 	_ = m.Do(ctx, func(held context.Context) error {
 		_ = work(held)
-		return work(ctx) // want `ctx is the context from outside of Do.*use the one that the function is given, held`
+		return work(ctx) // want `ctx is a context from outside of Do.*use the parameter of the function, held`
 	})
 	_ = m.Do(ctx, func(context.Context) error {
-		return work(ctx) // want `use the one that the function is given$`
+		return work(ctx) // want `use the parameter of the function$`
 	})
 	_ = s.Do(ctx, func(_ context.Context, _ int) error {
 		return work(ctx) // want `outside of Do`
@@ -38,8 +38,8 @@ func locks(ctx context.Context, m *interlock.Mutex, s *interlock.Striped, l inte
 func nested(ctx context.Context, m, n *interlock.Mutex) error {
 	return m.Do(ctx, func(outer context.Context) error {
 		return n.Do(outer, func(inner context.Context) error {
-			_ = work(ctx)      // want `ctx is the context from outside`
-			return work(outer) // want `outer is the context from outside`
+			_ = work(ctx)      // want `ctx is a context from outside`
+			return work(outer) // want `outer is a context from outside`
 		})
 	})
 }

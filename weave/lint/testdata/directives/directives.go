@@ -15,10 +15,10 @@ type job struct {
 
 var app = context.Background()
 
-//interlock:lock name=a key=id ctx=app // want `directives.global does not get the context that holds its lock`
+//interlock:lock name=a key=id ctx=app // want `directives.global does not get the context of its hold`
 func global(id string) error { return nil }
 
-//interlock:lock name=b key=j.id ctx=j.ctx kind=fair // want `take the context as a parameter, or say kind=plain`
+//interlock:lock name=b key=j.id ctx=j.ctx kind=fair // want `add a context parameter, or use kind=plain`
 func shared(j *job) error { return nil }
 
 //interlock:lock name=c key=id ctx=app // want `does not get the context`
