@@ -84,7 +84,8 @@ func dial(t *testing.T, s *redistest.Server) *redisengine.Engine {
 	return e
 }
 
-// T13 on a real server: an operator lists and force-releases the locks of another process.
+// Requirement T13 on a real server: an operator lists and force-releases the locks of another
+// process.
 func TestAdminOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -100,13 +101,13 @@ func TestAdminOnRedis(t *testing.T) {
 	var list admin.Locks
 	ops.call("GET", "/locks?pattern=order*", nil, 200, &list)
 	if len(list.Locks) != 1 || list.Locks[0].Key != key || list.Locks[0].Holders[0].Client.Name != "shop" || list.Locks[0].Holders[0].Fence != hold.Fence() {
-		t.Fatalf("listed %+v", list)
+		t.Fatalf("listed %+v, want the lock %q of shop with fence %d", list, key, hold.Fence())
 	}
 	var before admin.LockDetail
 	ops.call("POST", "/locks/"+url.PathEscape(key)+"/release", map[string]any{"reason": "leaked"}, 200, &before)
 	<-ctx.Done() // the force-release cancels the holder's context
 	if len(before.Holders) != 1 || before.Holders[0].Fence != hold.Fence() {
-		t.Errorf("the response shows the lock as %+v", before)
+		t.Errorf("the response shows the lock as %+v, want one holder with fence %d", before, hold.Fence())
 	}
 	claimsOnRedis(t, ops, shop)
 	ops.call("GET", "/health", nil, 200, nil)
@@ -132,7 +133,7 @@ func claimsOnRedis(t *testing.T, ops operator, shop *lock.Client) {
 	var list admin.Claims
 	ops.call("GET", "/claims?guard=pay&state=unknown", nil, 200, &list)
 	if len(list.Claims) != 2 {
-		t.Fatalf("listed %+v", list)
+		t.Fatalf("listed %+v, want 2 claims", list)
 	}
 	a, err := g.Lookup(t.Context(), guard.ID("a"))
 	if err != nil {
@@ -153,7 +154,7 @@ func claimsOnRedis(t *testing.T, ops operator, shop *lock.Client) {
 	}
 }
 
-// T13 on real servers: the admin API switches to the standby.
+// Requirement T13 on real servers: the admin API switches to the standby.
 func TestAdminSwitchesOnRedis(t *testing.T) {
 	t.Parallel()
 	primary, secondary := redistest.Start(t), redistest.Start(t)
@@ -174,14 +175,14 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 	var s admin.Switch
 	ops.call("POST", "/standby/switch", map[string]any{"to": "standby", "reason": "maintenance"}, 200, &s)
 	if s.Side != "standby" || len(s.Reached) != 2 || s.FreezeMS <= 0 {
-		t.Errorf("the switch is %+v", s)
+		t.Errorf("the switch is %+v, want standby, 2 reached sides and a freeze", s)
 	}
 	primary.Kill() // the standby needs no primary
 	err := shop.Mutex("a:1", lock.Wait(2*time.Minute)).Do(t.Context(), func(context.Context) error {
 		var list admin.Locks
 		ops.call("GET", "/locks", nil, 200, &list)
 		if len(list.Locks) != 1 {
-			t.Errorf("listed %+v", list)
+			t.Errorf("listed %+v, want 1 lock", list)
 		}
 		return nil
 	})
@@ -190,6 +191,6 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 	}
 	ops.call("GET", "/standby", nil, 200, &s)
 	if s.Side != "standby" || s.By != "local" {
-		t.Errorf("the switch is %+v", s)
+		t.Errorf("the switch is %+v, want standby by local", s)
 	}
 }

@@ -65,7 +65,7 @@ func TestDemo(t *testing.T) {
 		t.Parallel()
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
-			t.Skip("no /dev/full here:", err)
+			t.Skip("/dev/full is not available:", err)
 		}
 		defer full.Close()
 		cmd := exec.CommandContext(t.Context(), interlock, "demo", "--no-page", "--n=2")

@@ -54,13 +54,13 @@ func runPrinted(t *testing.T) (chargedTwice bool) {
 			defer cancel()
 			out, err := exec.CommandContext(ctx, "sh", "-c", line).CombinedOutput()
 			if err != nil {
-				t.Errorf("%s%v\n%s", line, err, out)
+				t.Errorf("the printed command failed: %s%v\n%s", line, err, out)
 			}
 			outputs = append(outputs, string(out))
 		}
 	}
 	if len(outputs) != 5 {
-		t.Fatalf("%d commands, want 5:\n%s", len(outputs), &r.stdout)
+		t.Fatalf("the demo prints %d commands, want 5:\n%s", len(outputs), &r.stdout)
 	}
 	for i, want := range []string{`"R-1"`, `"R-1"`, `"double_charges":`, "retry_after_ms", `"locks"`} {
 		if !strings.Contains(outputs[i], want) {
@@ -86,7 +86,7 @@ func TestDemoPage(t *testing.T) {
 		url := r.page(t)
 		for _, path := range []string{"/", "/ratelimit/duplicate-submit-test"} { // S6
 			if status, body := fetch(t, url+path); status != http.StatusOK || !strings.Contains(body, "<html") {
-				t.Errorf("%s: %d", path, status)
+				t.Errorf("%s: got %d, want 200 and a page", path, status)
 			}
 		}
 		if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {

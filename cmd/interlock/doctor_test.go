@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// lasting are the arguments of a server without findings.
-var lasting = []string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "256mb", "--maxmemory-policy", "noeviction"}
+// healthy are the arguments of a server without findings.
+var healthy = []string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "256mb", "--maxmemory-policy", "noeviction"}
 
-// and appends arguments to a copy.
-func and(args []string, more ...string) []string {
+// with appends arguments to a copy.
+func with(args []string, more ...string) []string {
 	return append(append([]string(nil), args...), more...)
 }
 
-// S8, T7: on misconfigured real servers, the doctor names each problem.
+// Requirements S8, T7: on misconfigured real servers, the doctor names each problem.
 func TestDoctorNamesTheProblem(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -27,7 +27,7 @@ func TestDoctorNamesTheProblem(t *testing.T) {
 		want []string
 	}{
 		{"a server that evicts", 6, func(t *testing.T) []string {
-			return []string{redistest.Start(t, and(lasting, "--maxmemory-policy", "allkeys-lru")...).URL()}
+			return []string{redistest.Start(t, with(healthy, "--maxmemory-policy", "allkeys-lru")...).URL()}
 		}, []string{"✗ eviction", "CONFIG SET maxmemory-policy noeviction", "findings: failed 1, warnings 0, notes 0"}},
 		{"a server without persistence", 0, func(t *testing.T) []string {
 			return []string{redistest.Start(t).URL()}
@@ -47,44 +47,44 @@ func TestDoctorNamesTheProblem(t *testing.T) {
 			return []string{r.URL()}
 		}, []string{"✗ on-replica", "this is a replica of 127.0.0.1:"}},
 		{"a primary that requires more replicas than it has", 6, func(t *testing.T) []string {
-			return []string{redistest.Start(t, and(lasting, "--min-replicas-to-write", "1")...).URL()}
+			return []string{redistest.Start(t, with(healthy, "--min-replicas-to-write", "1")...).URL()}
 		}, []string{"✗ too-few-replicas"}},
 		{"acks without a replica", 6, func(t *testing.T) []string {
-			return []string{redistest.Start(t, lasting...).URL() + "?acks=any"}
+			return []string{redistest.Start(t, healthy...).URL() + "?acks=any"}
 		}, []string{"✗ acks-without-replica", "one Redis server · acks any"}},
 		{"a clock behind", 0, func(t *testing.T) []string {
-			s := redistest.Start(t, and(lasting, redistest.SteppedClock)...)
+			s := redistest.Start(t, with(healthy, redistest.SteppedClock)...)
 			s.Step(-time.Minute)
 			return []string{s.URL()}
 		}, []string{"! clock", "its clock differs from ours by -1m0s", "findings: failed 0, warnings 1, notes 0"}},
 		{"a user without permission for EVALSHA", 6, func(t *testing.T) []string {
-			s := redistest.Start(t, lasting...)
+			s := redistest.Start(t, healthy...)
 			s.Must("ACL", "SETUSER", "shop", "on", ">secret", "~*", "&*", "+@all", "-evalsha", "-config")
 			return []string{"redis://shop:secret@" + s.Addr()}
 		}, []string{"✗ denied", "the user has no permission for EVALSHA", "ACL SETUSER <user> +evalsha", "· unread"}},
 		{"a wrong password", 5, func(t *testing.T) []string {
-			s := redistest.Start(t, lasting...)
+			s := redistest.Start(t, healthy...)
 			s.Must("CONFIG", "SET", "requirepass", "right")
 			return []string{"redis://:wrong@" + s.Addr()}
 		}, []string{"✗ unreachable", "password in the URL is wrong"}},
 		{"a server without a password", 0, func(t *testing.T) []string {
-			s := redistest.Start(t, lasting...)
+			s := redistest.Start(t, healthy...)
 			s.Must("CONFIG", "SET", "protected-mode", "no")
 			s.Must("CONFIG", "SET", "bind", "127.0.0.1 -192.0.2.1")
 			return []string{s.URL()}
 		}, []string{"! exposed"}},
 		{"an almost full memory", 0, func(t *testing.T) []string {
-			s := redistest.Start(t, lasting...)
+			s := redistest.Start(t, healthy...)
 			s.Must("SET", "much", strings.Repeat("x", 8<<20))
 			s.Must("CONFIG", "SET", "maxmemory", "10mb")
 			return []string{s.URL()}
 		}, []string{"! memory-full"}},
 		{"a quorum on one machine, with a server listed twice", 6, func(t *testing.T) []string {
-			a, b := redistest.Start(t, lasting...), redistest.Start(t, lasting...)
+			a, b := redistest.Start(t, healthy...), redistest.Start(t, healthy...)
 			return []string{a.URL(), b.URL(), strings.Replace(a.URL(), "127.0.0.1", "localhost", 1)}
 		}, []string{"a quorum", "✗ quorum-host", "2 nodes are on the host 127.0.0.1", "✗ quorum-same"}},
 		{"a quorum of two", 6, func(t *testing.T) []string {
-			return []string{redistest.Start(t, lasting...).URL(), "redis://127.0.0.1:1"}
+			return []string{redistest.Start(t, healthy...).URL(), "redis://127.0.0.1:1"}
 		}, []string{"✗ quorum-few", "! unreachable"}},
 		{"an unreachable server", 5, func(*testing.T) []string { return []string{"redis://127.0.0.1:1"} },
 			[]string{"✗ unreachable", "connection refused", "no server is reachable"}},
@@ -96,25 +96,25 @@ func TestDoctorNamesTheProblem(t *testing.T) {
 	}
 }
 
-// S8, T7: the same for sentinels and clusters.
+// Requirements S8, T7: the same for sentinels and clusters.
 func TestDoctorOnSeveralServers(t *testing.T) {
 	t.Parallel()
 	t.Run("healthy sentinels have no findings until a replica fails", func(t *testing.T) {
 		t.Parallel()
-		s := redistest.StartSentinel(t, and(lasting, "--min-replicas-to-write", "1")...)
+		s := redistest.StartSentinel(t, with(healthy, "--min-replicas-to-write", "1")...)
 		r := examine(t, s.URL()+"?acks=any")
 		r.expect(t, 0, "✓ findings: none", "Redis behind sentinels · acks any", "the same with acks and min-replicas-to-write")
-		gone := s.Replicas()[0]
-		gone.Kill()
+		killed := s.Replicas()[0]
+		killed.Kill()
 		await(t, "the primary notices", func() bool { return s.Servers[0].Info("replication", "connected_slaves") == "1" })
-		examine(t, s.URL()+"?acks=any").expect(t, 0, "! unreachable · "+gone.Addr(), "findings: failed 0, warnings 1, notes 0")
+		examine(t, s.URL()+"?acks=any").expect(t, 0, "! unreachable · "+killed.Addr(), "findings: failed 0, warnings 1, notes 0")
 		s.Watchers[1].Kill()
 		s.Watchers[2].Kill()
 		examine(t, s.URL()).expect(t, 6, "✗ sentinels-away", "1 of 3 sentinels are reachable; 2 must agree", "· no-acks")
 	})
 	t.Run("a healthy cluster has no findings until a slot has no node", func(t *testing.T) {
 		t.Parallel()
-		c := redistest.StartCluster(t, and(lasting, "--min-replicas-to-write", "1")...)
+		c := redistest.StartCluster(t, with(healthy, "--min-replicas-to-write", "1")...)
 		examine(t, c.URL()+"?acks=any").expect(t, 0, "✓ findings: none", "Redis Cluster · acks any")
 		c.Servers[0].Must("CLUSTER", "DELSLOTS", "7")
 		examine(t, c.URL()+"?acks=any").expect(t, 6, "✗ uncovered-slots", "slots without a node: 1 of 16384")
@@ -124,11 +124,11 @@ func TestDoctorOnSeveralServers(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	t.Run("a healthy server", func(t *testing.T) {
 		t.Parallel()
-		s := redistest.Start(t, lasting...)
+		s := redistest.Start(t, healthy...)
 		r := examine(t, s.URL())
 		r.expect(t, 0, "✓ findings: none", "one Redis server, appendfsync always", s.Addr(), "not guaranteed")
 		if keys := s.Must("KEYS", "*"); keys != "" {
-			t.Errorf("the doctor leaves %q", keys)
+			t.Errorf("the doctor left the keys %q, want none", keys)
 		}
 	})
 	t.Run("in Chinese, and from the environment", func(t *testing.T) {
@@ -150,12 +150,12 @@ func TestDoctor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if report.Worst != "warn" || len(report.Nodes) != 1 || report.Findings[0].Code != "forgets" || report.Findings[0].Do == "" {
-			t.Errorf("got %+v", report)
+			t.Errorf("got %+v, want a warning, one node and the finding forgets", report)
 		}
 	})
 	t.Run("a short lease makes a clock difference matter", func(t *testing.T) {
 		t.Parallel()
-		s := redistest.Start(t, and(lasting, redistest.SteppedClock)...)
+		s := redistest.Start(t, with(healthy, redistest.SteppedClock)...)
 		s.Step(200 * time.Millisecond)
 		examine(t, s.URL()).expect(t, 0, "✓ findings: none")
 		start(t, nil, "doctor", "--lease=5s", "--redis", s.URL()).expect(t, 0, "! clock")
@@ -193,12 +193,12 @@ func examine(t *testing.T, urls ...string) *run {
 // pair returns a primary and a connected replica.
 func pair(t *testing.T) (primary, replica *redistest.Server) {
 	t.Helper()
-	primary = redistest.Start(t, lasting...)
+	primary = redistest.Start(t, healthy...)
 	_, port, _ := strings.Cut(primary.Addr(), ":")
 	if _, err := strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
-	replica = redistest.Start(t, and(lasting, "--replicaof", "127.0.0.1 "+port)...)
+	replica = redistest.Start(t, with(healthy, "--replicaof", "127.0.0.1 "+port)...)
 	primary.Must("CONFIG", "SET", "repl-diskless-sync-delay", "0")
 	await(t, "the replica is connected", func() bool { return replica.Info("replication", "master_link_status") == "up" })
 	return primary, replica

@@ -36,8 +36,8 @@ func pids(t *testing.T, r *run, n int) (all []int) {
 	return all
 }
 
-// gone waits until all processes have ended.
-func gone(t *testing.T, all ...int) {
+// awaitEnd waits until all processes have ended.
+func awaitEnd(t *testing.T, all ...int) {
 	t.Helper()
 	for _, pid := range all {
 		await(t, "process "+strconv.Itoa(pid)+" has ended", func() bool { return !alive(t, pid) })
@@ -47,7 +47,7 @@ func gone(t *testing.T, all ...int) {
 // A command never outlives its lock, however exec ends.
 func TestExecLeavesNoProcessBehind(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("no /proc here:", err)
+		t.Skip("/proc is not available:", err)
 	}
 	s := redistest.Start(t)
 	env := []string{"INTERLOCK_REDIS_URL=" + s.URL(), "PATH=" + os.Getenv("PATH")}
@@ -58,7 +58,7 @@ func TestExecLeavesNoProcessBehind(t *testing.T) {
 		if err := r.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		gone(t, child...)
+		awaitEnd(t, child...)
 		r.wait(t)
 	})
 	t.Run("a lost lock kills the command and its children", func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestExecLeavesNoProcessBehind(t *testing.T) {
 		family := pids(t, r, 2)
 		start(t, env, "lock", "release", "family", "--reason=test", "--yes").expect(t, 0)
 		r.expect(t, 4, "the lock family was lost")
-		gone(t, family...)
+		awaitEnd(t, family...)
 	})
 	t.Run("the command and its children get SIGTERM first", func(t *testing.T) {
 		t.Parallel()
@@ -77,7 +77,7 @@ func TestExecLeavesNoProcessBehind(t *testing.T) {
 		family := pids(t, r, 2)
 		start(t, env, "lock", "release", "rest", "--reason=test", "--yes").expect(t, 0)
 		r.expect(t, 4, "asked")
-		gone(t, family...)
+		awaitEnd(t, family...)
 	})
 	t.Run("signals reach the command and its children, and exec exits with the command's code", func(t *testing.T) {
 		t.Parallel()
@@ -91,7 +91,7 @@ func TestExecLeavesNoProcessBehind(t *testing.T) {
 			if sig == syscall.SIGINT { // a shell's background job ignores it
 				_ = syscall.Kill(family[1], syscall.SIGTERM)
 			}
-			gone(t, family...)
+			awaitEnd(t, family...)
 		}
 	})
 	t.Run("a command may handle a signal and exit later", func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// T13: a gateway runs on a standby or a quorum, and refuses unsupported rules.
+// Requirement T13: a gateway runs on a standby or a quorum, and refuses unsupported rules.
 func TestServeEngines(t *testing.T) {
 	t.Parallel()
 	o := startService(t)

@@ -77,7 +77,7 @@ type answer struct {
 	header http.Header
 	text   string
 	err    error
-	last   bool // the connection was closed after it
+	last   bool // the response has Connection: close
 }
 
 // post sends a POST request with a key, without retries.
@@ -171,7 +171,7 @@ func (o *service) ran(key string) int {
 
 const orderKey = "idempotency-key-of-an-order-0001"
 
-// P8: one command protects a service that has no locks of its own.
+// Requirement P8: one command protects a service that has no locks of its own.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	o := startService(t)
@@ -181,23 +181,23 @@ func TestProxy(t *testing.T) {
 		first := g.post("/orders", orderKey).want(t, 201)
 		again := g.post("/orders", orderKey).want(t, 201)
 		if again.text != first.text || again.header.Get("Idempotent-Replayed") != "true" || o.ran(orderKey) != 1 {
-			t.Errorf("the second response is %q (%v), the first %q; the order ran %d times", again.text, again.header, first.text, o.ran(orderKey))
+			t.Errorf("the second response is %q (%v) after %d runs, want a replay of %q after 1 run", again.text, again.header, o.ran(orderKey), first.text)
 		}
 		g.post("/orders", "").want(t, 201)
 		g.post("/orders", "").want(t, 201)
 		if n := o.ran(""); n != 2 {
-			t.Errorf("%d of two orders without a key ran", n)
+			t.Errorf("%d of 2 orders without a key ran, want both", n)
 		}
 		g.get(g.url+"/").want(t, 200, "the service")
 		g.get(g.health+"/readyz").want(t, 200, "ok")
 		g.get(g.admin+"/api/v1/rules").want(t, 200, `"requests"`)
 		bare, err := http.Get(g.admin + "/api/v1/rules") //nolint:noctx // a test
 		if err != nil || bare.StatusCode != http.StatusUnauthorized {
-			t.Fatalf("without the token of the file: %v, %v", bare, err)
+			t.Fatalf("a request without the token: got %v, %v; want 401", bare, err)
 		}
 		bare.Body.Close()
 		if info, err := os.Stat(g.tokenFile); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("the file with the token: %v, %v", info, err)
+			t.Errorf("the file with the token: got %v, %v; want mode 0600", info, err)
 		}
 		g.get(g.admin+"/api/v1/stats").want(t, 200, `"requests":{"running":0,"waiting":0,"asked":1`)
 		for _, warning := range []string{"memory", "no-principal", "optional-key"} {
@@ -212,7 +212,7 @@ func TestProxy(t *testing.T) {
 		g.post("/orders", "").want(t, 400, "key_missing")
 		g.post("/orders", "another-order-0000002").want(t, 201)
 		if g.admin != "" || g.health != "" {
-			t.Errorf("the admin API is at %q, and health at %q", g.admin, g.health)
+			t.Errorf("the admin API is at %q and health at %q, want neither", g.admin, g.health)
 		}
 	})
 	t.Run("without --log json it prints a summary and warnings", func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestServeReload(t *testing.T) {
 		await(t, "the reload fails", func() bool { return g.logged(reloadFailed) != nil })
 		why := fmt.Sprint(g.logged(reloadFailed)["err"])
 		if !strings.Contains(why, "interlock.yaml:10:5") || !strings.Contains(why, "retain") {
-			t.Errorf("the logged error is %q", why)
+			t.Errorf("the logged error is %q, want the position 10:5 and retain", why)
 		}
 		g.post("/orders", "").want(t, 400)
 		g.get(g.health+"/readyz?verbose").want(t, 200, "[+] config", "[!] the last reload failed")
@@ -314,11 +314,11 @@ func TestServeShutdown(t *testing.T) {
 			}
 		})
 		if len(wrong) > 0 || len(unanswered) != 16 || answered < 100 {
-			t.Errorf("%d requests were answered, these wrongly:\n%s", answered, strings.Join(wrong, "\n"))
+			t.Errorf("%d requests were answered and %d were not, want at least 100 and 16; unexpected responses:\n%s", answered, len(unanswered), strings.Join(wrong, "\n"))
 		}
 		for _, key := range unanswered { // sent after the listener was closed
 			if n := o.ran(key); n != 0 {
-				t.Errorf("%s ran, but was not answered", key)
+				t.Errorf("%s was not answered, but ran %d times", key, n)
 			}
 		}
 		g.expect(t, 0)
@@ -329,7 +329,7 @@ func TestServeShutdown(t *testing.T) {
 		defer o.mu.Unlock()
 		for key, n := range o.runs {
 			if n != 1 {
-				t.Errorf("%s ran %d times", key, n)
+				t.Errorf("%s ran %d times, want once", key, n)
 			}
 		}
 		if n := len(o.runs); n != answered {
@@ -350,7 +350,7 @@ func TestServeShutdown(t *testing.T) {
 		await(t, "the request is running", func() bool { return strings.Contains(g.get(g.admin+"/api/v1/claims").text, "running") })
 		g.interrupt(t)
 		if a := <-got; a.err == nil && a.status < 500 {
-			t.Errorf("the response is %d %s", a.status, a.text)
+			t.Errorf("the response is %d %s, want an error", a.status, a.text)
 		}
 		g.expect(t, 0, "their connections are closed")
 		next := startGateway(t, "serve", "--config", name)
@@ -375,7 +375,7 @@ func TestServeShutdown(t *testing.T) {
 // closed.
 func TestProxyHangup(t *testing.T) {
 	t.Parallel()
-	// Notify resets an inherited SIG_IGN, as under nohup, which the child would inherit.
+	// Under nohup, this process ignores SIGHUP, and its child would, too. Notify resets that.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -494,6 +494,6 @@ func TestServeWithoutItsEngine(t *testing.T) {
 		await(t, "orders are accepted", func() bool { return g.post("/orders", "another-order-0000004").status == 201 })
 	})
 	if n := o.ran(orderKey); n != 1 {
-		t.Errorf("the order ran %d times", n)
+		t.Errorf("the order ran %d times, want once", n)
 	}
 }

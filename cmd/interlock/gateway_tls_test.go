@@ -30,20 +30,20 @@ func TestServeTLS(t *testing.T) {
 	g := startGateway(t, "serve", "--config", name)
 	for _, url := range []string{g.url, g.admin} {
 		if !strings.HasPrefix(url, "https://") {
-			t.Errorf("the URL is %s", url)
+			t.Errorf("the URL is %s, want https", url)
 		}
 	}
-	if proto, whose := shows(t, g.url+"/"); proto != "HTTP/2.0" || whose != "first" {
-		t.Errorf("the protocol is %s, the certificate %s", proto, whose)
+	if proto, name := probeTLS(t, g.url+"/"); proto != "HTTP/2.0" || name != "first" {
+		t.Errorf("got protocol %s and certificate %s, want HTTP/2.0 and first", proto, name)
 	}
-	if proto, whose := shows(t, g.admin+"/readyz"); proto != "HTTP/2.0" || whose != "first" {
-		t.Errorf("the protocol of the admin API is %s, the certificate %s", proto, whose)
+	if proto, name := probeTLS(t, g.admin+"/readyz"); proto != "HTTP/2.0" || name != "first" {
+		t.Errorf("the admin API: got protocol %s and certificate %s, want HTTP/2.0 and first", proto, name)
 	}
 	certify(t, dir, "second")
 	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the new certificate is in use", func() bool { _, whose := shows(t, g.url+"/"); return whose == "second" })
+	await(t, "the new certificate is in use", func() bool { _, name := probeTLS(t, g.url+"/"); return name == "second" })
 	if err := os.WriteFile(filepath.Join(dir, "server.crt"), []byte("half a cert"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +51,14 @@ func TestServeTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the reload fails", func() bool { return g.logged(reloadFailed) != nil })
-	if _, whose := shows(t, g.url+"/"); whose != "second" {
-		t.Errorf("with an invalid file, the certificate is %s", whose)
+	if _, name := probeTLS(t, g.url+"/"); name != "second" {
+		t.Errorf("with an invalid file, the certificate is %s, want second", name)
 	}
 }
 
-// shows sends a request on a new connection, and returns the protocol and the common
+// probeTLS sends a request on a new connection, and returns the protocol and the common
 // name of the certificate.
-func shows(t *testing.T, url string) (proto, whose string) {
+func probeTLS(t *testing.T, url string) (proto, name string) {
 	t.Helper()
 	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the test checks it
 	defer transport.CloseIdleConnections()
@@ -68,7 +68,7 @@ func shows(t *testing.T, url string) (proto, whose string) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", url, resp.Status)
+		t.Fatalf("%s: got %s, want 200", url, resp.Status)
 	}
 	return resp.Proto, resp.TLS.PeerCertificates[0].Subject.CommonName
 }

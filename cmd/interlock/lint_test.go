@@ -31,7 +31,8 @@ var mistakes = []string{
 	"main.go:12:49: ctx is a context from outside of Do",
 }
 
-// T8: lint finds mistakes that compile, and so does go vet with interlock as its tool.
+// Requirement T8: lint finds mistakes that compile, and so does go vet with interlock as its
+// tool.
 func TestLint(t *testing.T) {
 	dir, env := module(t, careless)
 	in(t, dir, env, "lint").expect(t, 1, mistakes...)
@@ -44,11 +45,11 @@ func TestLint(t *testing.T) {
 	cmd.Env = append(env, "PWD="+dir)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		t.Error("go vet finds nothing")
+		t.Error("go vet succeeded, want findings")
 	}
 	for _, m := range mistakes {
 		if !strings.Contains(string(out), m) {
-			t.Errorf("go vet says\n%s\nwithout %q", out, m)
+			t.Errorf("the output of go vet lacks %q:\n%s", m, out)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestDemoOnRedis(t *testing.T) {
 		if n := strings.Count(r.stdout.String(), "✓ counter   100 of 100 clicks"); n != 2 {
 			t.Errorf("%d counters are correct, want 2:\n%s", n, &r.stdout)
 		}
-		leavesNothing(t, s)
+		checkNoLocks(t, s)
 	})
 	t.Run("the page works on Redis", func(t *testing.T) {
 		t.Parallel()
@@ -32,9 +32,9 @@ func TestDemoOnRedis(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told, err := io.ReadAll(resp.Body)
-			if err != nil || !strings.Contains(string(told), `event: verdict`+"\n"+`data: {"ok":true`) {
-				t.Errorf("%s: %v\n%s", id, err, told)
+			events, err := io.ReadAll(resp.Body)
+			if err != nil || !strings.Contains(string(events), `event: verdict`+"\n"+`data: {"ok":true`) {
+				t.Errorf("%s: got %v and these events, want a verdict that is ok\n%s", id, err, events)
 			}
 			resp.Body.Close()
 		}
@@ -54,7 +54,7 @@ func TestDemoOnRedis(t *testing.T) {
 			t.Errorf("the output contains the password:\n%s", &r.stderr)
 		}
 		if r.stdout.String() != "" {
-			t.Errorf("the demo starts all the same:\n%s", &r.stdout)
+			t.Errorf("the demo started:\n%s", &r.stdout)
 		}
 	})
 	t.Run("an unreachable server, in Chinese and from the environment", func(t *testing.T) {
@@ -93,13 +93,13 @@ func TestDemoOnRedis(t *testing.T) {
 		await(t, "the lock is held", func() bool { return s.Must("EXISTS", key) == "1" })
 		r.interrupt(t)
 		r.expect(t, 130, "interrupted; all locks were released")
-		leavesNothing(t, s)
+		checkNoLocks(t, s)
 	})
 }
 
-// leavesNothing expects that no lock is left. Client registrations, abandoned attempts
+// checkNoLocks expects that no lock is left. Client registrations, abandoned attempts
 // and results may remain until they expire.
-func leavesNothing(t *testing.T, s *redistest.Server) {
+func checkNoLocks(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for key := range strings.FieldsSeq(s.Must("KEYS", "*")) {
 		known := strings.HasPrefix(key, "interlock_client:") || strings.HasPrefix(key, "interlock_abandoned:") ||
@@ -110,7 +110,7 @@ func leavesNothing(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// T7, S8: the demo works behind sentinels and on a cluster.
+// Requirements T7, S8: the demo works behind sentinels and on a cluster.
 func TestDemoOnSeveralServers(t *testing.T) {
 	t.Parallel()
 	t.Run("behind sentinels", func(t *testing.T) {

@@ -90,7 +90,7 @@ func (h *scripts) await(ts *testscript.TestScript, key, want string) {
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("EXISTS %s is %s after two minutes", key, got)
+			ts.Fatalf("EXISTS %s is %s after two minutes, want %s", key, got, want)
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -125,7 +125,7 @@ func (h *scripts) claim(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := g.Lookup(ctx, k)
 	ts.Check(err)
 	if s.State.String() != args[0] {
-		ts.Fatalf("the state is %v", s.State)
+		ts.Fatalf("the state is %v, want %s", s.State, args[0])
 	}
 	ts.Setenv(args[2], s.Key)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// T13: an operator switches from the command line.
+// Requirement T13: an operator switches from the command line.
 func TestSwitch(t *testing.T) {
 	t.Run("all processes follow a switch, and the status shows it", func(t *testing.T) {
 		t.Parallel()

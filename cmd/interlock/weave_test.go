@@ -61,7 +61,7 @@ func in(t *testing.T, dir string, env []string, args ...string) *run {
 	return start(t, append(env, "PWD="+dir), args...)
 }
 
-// P8, T5: the commands for directives.
+// Requirements P8, T5: the commands for directives.
 func TestDirectives(t *testing.T) {
 	dir, env := module(t, locked)
 	in(t, dir, env, "lint").expect(t, 0, "directives: 1, mistakes: none")
@@ -80,7 +80,7 @@ func TestDirectives(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "run", ".")
 	cmd.Env = env
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "refused: true\n" {
-		t.Errorf("ejected: %v\n%s", err, out)
+		t.Errorf("the ejected program: got %v and this output, want \"refused: true\"\n%s", err, out)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestMistakesInDirectives(t *testing.T) {
 		r := in(t, dir, env, strings.Fields(args)...)
 		r.expect(t, 1)
 		if r.stderr.String() != want {
-			t.Errorf("interlock %s says\n%s\nwant\n%s", args, &r.stderr, want)
+			t.Errorf("interlock %s prints\n%s\nwant\n%s", args, &r.stderr, want)
 		}
 	}
 }

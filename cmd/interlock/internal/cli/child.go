@@ -23,8 +23,8 @@ const (
 
 // The environment variables of the command.
 const (
-	// The command can pass the fence on with its writes, so that storage can refuse a
-	// late one.
+	// The command can send the fence with its writes. Then the storage can refuse writes
+	// of an earlier holder.
 	fenceVariable = "INTERLOCK_FENCE"
 	keyVariable   = "INTERLOCK_KEY"
 )
@@ -33,7 +33,7 @@ const (
 type child struct {
 	path           string        // as found in PATH
 	argv           []string      // as typed; the first is the command
-	grace          time.Duration // between SIGTERM and SIGKILL
+	grace          time.Duration // the time between SIGTERM and SIGKILL
 	stdout, stderr *os.File      // files, so that the command inherits the terminal
 }
 

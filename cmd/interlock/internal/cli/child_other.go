@@ -22,7 +22,7 @@ func (g group) pass(int, os.Signal) {}
 // terminate kills the process: this system has no SIGTERM.
 func (g group) terminate(pid int) { g.kill(pid) }
 
-// kill ends the command only; its descendants go on.
+// kill ends the command only; its descendants keep running.
 func (g group) kill(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill()
@@ -35,5 +35,5 @@ func (g group) alive(int) bool { return false }
 // restoreTerminal has nothing to restore: newGroup took no terminal.
 func (g group) restoreTerminal() {}
 
-// codeOf returns the exit code. Death by a signal has no code of its own here.
+// codeOf returns the exit code. This system has no separate codes for signals.
 func codeOf(s *os.ProcessState) int { return s.ExitCode() }

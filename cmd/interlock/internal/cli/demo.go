@@ -29,7 +29,7 @@ const (
 type demoFlags struct {
 	clicks int           // goroutines of the storm, and submissions of the order
 	hold   time.Duration // how long each one works
-	key    string        // of the lock; a shared Redis may have such a key already
+	key    string        // of the lock; a flag, because a shared Redis may use the default key
 	redis  string
 	site   siteFlags
 }
@@ -137,7 +137,8 @@ func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
 	return p.getenv(redisVariable), redisVariable
 }
 
-// open opens a Redis, and tells an unreachable server from a wrong address.
+// open opens a Redis. An invalid address is a usage error, and an unreachable server is an
+// unreachableError.
 func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Engine, error) {
 	if !redisURL.MatchString(address) {
 		return nil, p.misuse(c, p.say(i18n.NotRedisURL, from), "")

@@ -35,8 +35,8 @@ type execFlags struct {
 	grace time.Duration // between SIGTERM and SIGKILL, after the lock is lost
 }
 
-// exec runs a command while a lock is held. The embedded engine is no option here: it
-// would not exclude other processes.
+// exec runs a command while a lock is held. It cannot use the embedded engine, which would
+// not exclude other processes.
 func (p *program) exec() *cobra.Command {
 	var f execFlags
 	c := &cobra.Command{

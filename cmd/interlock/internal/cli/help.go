@@ -52,7 +52,7 @@ func (p *program) help(c *cobra.Command) {
 	fmt.Fprint(c.OutOrStdout(), b.String())
 }
 
-// offered reports whether help lists a command. Cobra does not count help itself.
+// offered reports whether help lists a command. IsAvailableCommand excludes help itself.
 func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() == "help" }
 
 // values are the placeholders that help shows for the values of flags.

@@ -28,8 +28,8 @@ func (p *program) keys() *cobra.Command {
 // states are the values of --state.
 var states = []string{engine.Running.String(), engine.Done.String(), engine.Failed.String(), engine.Unknown.String()}
 
-// keyFilter selects the records to list. A guard name excludes a pattern, because it
-// becomes one.
+// keyFilter selects the records to list. A guard name cannot be combined with a pattern,
+// because it becomes the pattern.
 type keyFilter struct{ pattern, guard, state string }
 
 // keyLs is "key ls".
@@ -153,7 +153,8 @@ func (p *program) namespaceFlag(c *cobra.Command, f *operatorFlags) {
 	c.Flags().StringVar(&f.space, "namespace", "", p.say(i18n.FlagNamespace))
 }
 
-// find returns the record with an id or, with a client's key, that of the rule's name.
+// find returns a record. Without a client's key, name is the ID of the record. With one,
+// name is the name of a rule, and find derives the ID.
 func (p *program) find(c *cobra.Command, r *remote, name string, q admin.KeyQuery) (guard.Record, error) {
 	if q.Key == "" {
 		_, rec, err := p.lookup(c, r, name)
@@ -172,8 +173,8 @@ func (p *program) find(c *cobra.Command, r *remote, name string, q admin.KeyQuer
 	return guard.Record{}, fmt.Errorf("%w: %s", errNotFound, p.say(i18n.KeyNotFound, sanitize.Text(name)))
 }
 
-// lookup returns the record of a key. A missing record is an error. The records are
-// returned, too, for the change that follows.
+// lookup returns the record of a key, and the Records to change it with. A missing record is
+// an error.
 func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Records, guard.Record, error) {
 	all, err := guard.NewRecords(r.client)
 	if err != nil {
@@ -241,21 +242,21 @@ func (p *program) storedResult(c *cobra.Command, f *operatorFlags, v *resolveFla
 	if _, known := admin.Outcome(v.outcome); !known {
 		return nil, p.badValue(c, "outcome", v.outcome, p.say(i18n.OneOf, "done, failed, free"))
 	}
-	said := admin.Resolution{Outcome: v.outcome, Error: v.failure, Reason: f.reason}
+	resolution := admin.Resolution{Outcome: v.outcome, Error: v.failure, Reason: f.reason}
 	if v.result != "" {
 		if !json.Valid([]byte(v.result)) {
 			return nil, p.badValue(c, "result", v.result, p.say(i18n.AJSON))
 		}
-		said.Result = json.RawMessage(v.result)
+		resolution.Result = json.RawMessage(v.result)
 	}
 	if v.response != "" {
 		d := json.NewDecoder(strings.NewReader(v.response))
 		d.DisallowUnknownFields() // a misspelled body would be stored as an empty one
-		if err := d.Decode(&said.Response); err != nil || said.Response == nil || said.Response.Status < 100 || said.Response.Status > 599 {
+		if err := d.Decode(&resolution.Response); err != nil || resolution.Response == nil || resolution.Response.Status < 100 || resolution.Response.Status > 599 {
 			return nil, p.badValue(c, "response", v.response, p.say(i18n.AResponse))
 		}
 	}
-	kept, err := said.Stored()
+	kept, err := resolution.Stored()
 	if err != nil {
 		return nil, p.misuse(c, p.say(i18n.OutcomeMismatch), "")
 	}

@@ -25,11 +25,12 @@ type operatorFlags struct {
 	redis  string // empty: INTERLOCK_REDIS_URL
 	space  string // the value of --namespace
 	output string // the value of -o
-	limit  int    // of ls; 1 to maxListed
+	limit  int    // the value of --limit: 1 to maxListed
 
-	reason string // the rest is for commands that remove something
-	yes    bool   // skips confirm
-	dryRun bool   // looks up, but changes nothing and asks nothing
+	// These fields are for commands that remove something.
+	reason string
+	yes    bool // skips confirm
+	dryRun bool // looks up, but changes nothing and asks for no confirmation
 }
 
 // lock groups the commands that inspect and release locks.
@@ -232,7 +233,7 @@ func (p *program) showLock(l admin.LockDetail) error {
 	for i, w := range l.Queue {
 		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(i18n.ColumnWaiter), i+1), sanitize.Text(holderName(w.Owner, w.Client))})
 	}
-	// Waiters without a place in the queue only listen for the release.
+	// Waiters without a position in the queue only listen for the release.
 	if l.Listeners > l.Waiters {
 		all = append(all, [2]string{p.say(i18n.ColumnWaiters), p.say(i18n.Listening, l.Listeners)})
 	}

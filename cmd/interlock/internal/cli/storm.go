@@ -65,7 +65,7 @@ func (p *program) storm() *cobra.Command {
 	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(i18n.FlagKind, strings.Join(kinds, ", ")))
 	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
 	flags.DurationVar(&f.wait, "wait", stormWait, p.say(i18n.FlagStormWait))
-	flags.Lookup("wait").DefValue = "" // stormWait is no limit that a user should know
+	flags.Lookup("wait").DefValue = "" // not stormWait: --timeout ends a storm first
 	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagStormRedis))
 	flags.StringVar(&f.url, "url", "", p.say(i18n.FlagURL))
 	flags.StringVar(&f.method, "method", http.MethodPost, p.say(i18n.FlagMethod))
@@ -87,7 +87,7 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	if err != nil {
 		return err
 	}
-	// The cause tells a timeout of the storm from one inside the client.
+	// The cause distinguishes a timeout of the storm from a timeout inside the client.
 	ctx, cancel := context.WithTimeoutCause(c.Context(), f.timeout, errStormTimeout)
 	defer cancel()
 	began := time.Now()

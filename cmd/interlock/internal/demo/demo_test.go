@@ -98,7 +98,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 					t.Errorf("the error is %v, want an InterruptedError without unreleased locks", err)
 				}
 				if late := time.Since(began) - c.after; late != 0 {
-					t.Errorf("Run returned %v after its context ended", late)
+					t.Errorf("Run returned %v after its context ended, want at once", late)
 				}
 				if _, hold, err := interlock.New(e).Mutex("demo:1").TryLock(t.Context()); err != nil {
 					t.Errorf("the lock is not free: %v", err)

@@ -65,7 +65,7 @@ func (d *Demo) conclusion(v Verdict) string {
 // say formats a text in the demo's language.
 func (d *Demo) say(t i18n.Text, args ...any) string { return d.Language.Say(t, args...) }
 
-// print returns an error, such as a full disk, which ends the demo.
+// print writes to Out. An error, such as a full disk, ends the demo.
 func (d *Demo) print(s string) error {
 	_, err := io.WriteString(d.Out, s)
 	return err

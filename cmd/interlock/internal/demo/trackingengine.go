@@ -10,7 +10,7 @@ import (
 )
 
 // A trackingEngine counts the locks that may be held on it, so that an interrupted demo
-// can tell how many it left behind.
+// can report how many it did not release.
 type trackingEngine struct {
 	engine.Engine
 

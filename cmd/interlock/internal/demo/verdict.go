@@ -14,7 +14,7 @@ type finding struct {
 	text string // in the user's language
 }
 
-// A mark tells whether a finding is good, bad, or only a figure.
+// A mark says whether a finding is good, bad, or only a figure.
 type mark int
 
 const (
@@ -43,14 +43,14 @@ func Judge(s *Storm, stats interlock.Stats) Verdict {
 	return Verdict{Clicks: s.Clicks, Counter: s.Counter(), Report: history.Check(s.Events()), Stats: stats}
 }
 
-// OK reports whether every goroutine acquired the lock, none at the same time as another.
+// OK reports whether every goroutine acquired the lock, and no two held it at once.
 func (v Verdict) OK() bool {
 	return v.Report.Err() == nil && v.Report.Asks == v.Clicks && v.Report.Grants == v.Clicks &&
 		v.Counter == v.Clicks && v.lost() == 0
 }
 
-// lost counts the lost locks that holders noticed and those that only the engine did.
-// Both may count the same loss, so they are not added.
+// lost returns the number of lost locks. Both the holders and the client count losses. They
+// may count the same loss, so the counts are not added.
 func (v Verdict) lost() int { return max(v.Report.Lost, int(v.Stats.Lost)) }
 
 // findings lists the checks of a verdict, and then figures that cannot fail.

@@ -63,26 +63,26 @@ func TestTheVerdictDetectsAFaultyEngine(t *testing.T) {
 	}
 }
 
-// everybody is a lock without exclusion: each Lock uses a new key.
-type everybody struct {
+// noExclusion is a lock without exclusion: each Lock uses a new key.
+type noExclusion struct {
 	*interlock.Mutex
 	client *interlock.Client
 	n      atomic.Int64
 }
 
-func (l *everybody) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
+func (l *noExclusion) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
 	return l.client.Mutex("own:" + strconv.FormatInt(l.n.Add(1), 10)).Lock(ctx)
 }
 
 func TestTheVerdictDetectsALockWithoutExclusion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		storm := &demo.Storm{Clicks: 10, Hold: time.Millisecond, Key: "demo:1", Lock: &everybody{client: interlock.New(nil)}}
+		storm := &demo.Storm{Clicks: 10, Hold: time.Millisecond, Key: "demo:1", Lock: &noExclusion{client: interlock.New(nil)}}
 		if err := storm.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		v := demo.Judge(storm, interlock.Stats{})
 		if v.OK() || v.Counter != 1 || !strings.Contains(v.Report.String(), "two holds overlap") {
-			t.Errorf("with ten holders at once, OK is %v, the counter %d, the report\n%v", v.OK(), v.Counter, v.Report)
+			t.Errorf("with ten holders at once: OK is %v and the counter %d, want false and 1; the report is\n%v", v.OK(), v.Counter, v.Report)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestALostLockCancelsTheWork(t *testing.T) {
 		}
 		v := demo.Judge(storm, client.Stats())
 		if v.OK() || v.Report.Lost != 2 || v.Counter != 0 {
-			t.Errorf("with two lost locks, OK is %v, the counter %d, the report\n%v", v.OK(), v.Counter, v.Report)
+			t.Errorf("with two lost locks: OK is %v and the counter %d, want false and 0; the report is\n%v", v.OK(), v.Counter, v.Report)
 		}
 	})
 }

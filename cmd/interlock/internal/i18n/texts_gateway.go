@@ -48,7 +48,7 @@ var (
 	FlagPrintProxy  = Text{"only print the equivalent file for interlock serve", "只打印等效的 interlock serve 配置文件"}
 	FlagConfigFile  = Text{"configuration file; - is standard input", "配置文件；- 表示标准输入"}
 	FlagHealth      = Text{"address that serves only /livez, /readyz and /healthz", "只提供 /livez、/readyz、/healthz 的地址"}
-	FlagWaitEngine  = Text{"start although the engine is unreachable; until then, on-down of each rule decides", "即使引擎不可用也启动；在它恢复前按规则的 on-down 处理"}
+	FlagWaitEngine  = Text{"start although the engine is unreachable; until it is reachable, on-down of each rule decides", "即使引擎不可用也启动；在它恢复前按规则的 on-down 处理"}
 	FlagLog         = Text{"text or json", "text 或 json"}
 	FlagVerbose     = Text{"log every request", "记录每个请求"}
 

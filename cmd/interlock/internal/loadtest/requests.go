@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Each is an idempotency key that gives every request a new one.
+// Each is a value of Key that gives every request a new key.
 const Each = "each"
 
 // ErrNotLocal means that a URL is not on this machine. A load test on the server of
@@ -53,8 +53,8 @@ type responseCounts struct {
 	first                               error           // for the message if no request is answered
 }
 
-// maxAnswer limits how much of a response is read. In bytes: 1 MiB. A hostile server must
-// not fill our memory.
+// maxAnswer is the number of bytes of a response that are read. The limit keeps a hostile
+// server from filling our memory.
 const maxAnswer = 1 << 20
 
 // CheckURL returns an error unless the URL is on this machine.
@@ -211,7 +211,7 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, e
 	}, err
 }
 
-// maxCode limits the length of a counted code, which the server chooses. In bytes.
+// maxCode is the longest code that is counted, in bytes. The server chooses the code.
 const maxCode = 64
 
 // problemIn returns the code of a problem document (RFC 9457), or "" if the body is

@@ -39,15 +39,15 @@ func TestContenders(t *testing.T) {
 	t.Run("all goroutines acquire the lock if they wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := contenders(10)
-			told := 0
-			s.Progress = func(done int) { told = max(told, done) }
+			reported := 0
+			s.Progress = func(done int) { reported = max(reported, done) }
 			r, err := s.Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			figures(t, r, map[string]float64{"n": 10, "executed": 10, "refused": 0, "lost": 0, "max-holders": 1, "violations": 0, "elapsed": 10_000})
-			if len(r.Spans) != 10 || told < 9 {
-				t.Errorf("%d spans, and progress up to %d", len(r.Spans), told)
+			if len(r.Spans) != 10 || reported < 9 {
+				t.Errorf("got %d spans and progress up to %d, want 10 and at least 9", len(r.Spans), reported)
 			}
 		})
 	})
@@ -79,7 +79,7 @@ func TestContenders(t *testing.T) {
 			}
 			figures(t, r, map[string]float64{"max-holders": 3})
 			if len(r.Violations) == 0 || !strings.Contains(r.Violations[0], "two holds overlap") {
-				t.Errorf("the violations are %q", r.Violations)
+				t.Errorf("the violations are %q, want an overlap of two holds", r.Violations)
 			}
 		})
 	})
@@ -112,14 +112,14 @@ func TestThresholds(t *testing.T) {
 	} {
 		all, err := loadtest.ParseThresholds(text, names)
 		if err != nil || len(all) != 1 {
-			t.Fatalf("%q: %v, %v", text, all, err)
+			t.Fatalf("%q: parsed as %v, %v; want one threshold", text, all, err)
 		}
 		if got := all[0].Met(r); got != want {
 			t.Errorf("%q is met: %v, want %v", text, got, want)
 		}
 	}
 	if all, err := loadtest.ParseThresholds("executed==1, p99<1s", names); err != nil || len(all) != 2 || all[1].String() != "p99<1s" {
-		t.Errorf("two are %v, %v", all, err)
+		t.Errorf("two thresholds are parsed as %v, %v", all, err)
 	}
 	for text, want := range map[string]string{
 		"executed": "has no comparison", "==1": "has no comparison", "executed==1,": "has no comparison", "holders==1": "unknown figure",
@@ -127,7 +127,7 @@ func TestThresholds(t *testing.T) {
 		"p99<50": "not a duration", "p99<-1s": "not a duration", "executed=<1": "unknown figure",
 	} {
 		if _, err := loadtest.ParseThresholds(text, names); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+			t.Errorf("%q: got error %v, want %q", text, err, want)
 		}
 	}
 }
@@ -144,17 +144,17 @@ func TestOnlyLocalURLsAreAccepted(t *testing.T) {
 		"http://10.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://LOCALHOST./", "http://[fe80::1%25lo]/",
 	} {
 		if err := loadtest.CheckURL(url); !errors.Is(err, loadtest.ErrNotLocal) {
-			t.Errorf("%s: %v, want %v", url, err, loadtest.ErrNotLocal)
+			t.Errorf("%s: got %v, want %v", url, err, loadtest.ErrNotLocal)
 		}
 	}
 	for _, url := range []string{"", "127.0.0.1", "ftp://127.0.0.1/", "http://", "http://u:p@127.0.0.1/", "http://127.0.0.1:x/"} {
 		if err := loadtest.CheckURL(url); err == nil || errors.Is(err, loadtest.ErrNotLocal) {
-			t.Errorf("%q: %v", url, err)
+			t.Errorf("%q: got %v, want an error other than ErrNotLocal", url, err)
 		}
 	}
 	q := &loadtest.Requests{URL: "http://192.0.2.1/", Method: "GET", N: 1}
 	if _, err := q.Run(t.Context()); !errors.Is(err, loadtest.ErrNotLocal) {
-		t.Errorf("the request was sent: %v", err)
+		t.Errorf("Run on another machine: got %v, want ErrNotLocal", err)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestRequestsEndWithTheirContext(t *testing.T) {
 	defer cancel()
 	q := &loadtest.Requests{URL: s.URL, Method: "GET", N: 5}
 	if _, err := q.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("the error is %v, want DeadlineExceeded", err)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestProblems(t *testing.T) {
 		r, err := (&loadtest.Requests{URL: s.URL, Method: "GET", N: 3}).Run(t.Context())
 		s.Close()
 		if err != nil || !maps.Equal(r.Problems, c.want) || r.Statuses[http.StatusConflict] != 3 {
-			t.Errorf("%s %s: %v, %v, want %v", c.kind, c.body, r, err, c.want)
+			t.Errorf("%s %s: got %v, %v; want the problems %v", c.kind, c.body, r, err, c.want)
 		}
 	}
 }

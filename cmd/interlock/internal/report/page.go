@@ -12,8 +12,8 @@ import (
 
 // A Page sets the language, color and width of a report.
 type Page struct {
-	Words    i18n.Language   // of our own texts
-	Language doctor.Language // of the findings; the same language, as another package names it
+	Words    i18n.Language   // the language of our own texts
+	Language doctor.Language // the same language, for the findings
 	Color    chart.Color
 	Width    int // in columns
 }

@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 			_, prose, _ := strings.Cut(got, "\n\n") // the table is not wrapped
 			for line := range strings.Lines(prose) {
 				if w := i18n.Width(strings.TrimRight(line, "\n")); w > p.Width {
-					t.Errorf("a line has %d columns: %s", w, line)
+					t.Errorf("a line has %d columns, want at most %d: %s", w, p.Width, line)
 				}
 			}
 		})

@@ -39,7 +39,7 @@ func TestText(t *testing.T) {
 				t.Errorf("Text(%q) = %s, want %s", c.text, got, c.want)
 			}
 			if got, want := sanitize.Readable(c.text), c.text == c.want; got != want {
-				t.Errorf("Readable(%q) = %v", c.text, got)
+				t.Errorf("Readable(%q) = %v, want %v", c.text, got, want)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestHostileNamesArePrintedSafely(t *testing.T) {
 			t.Errorf("%q is shortened to %q: %v", name, short, err)
 		}
 		if n := i18n.Width(short); n > 64 {
-			t.Errorf("%q is shortened to %d columns", name, n)
+			t.Errorf("%q is shortened to %d columns, want at most 64", name, n)
 		}
 		rows = append(rows, []string{short, "|"})
 	}

@@ -55,8 +55,8 @@ func (c *certificates) config() *tls.Config {
 	}
 }
 
-// protocols offers HTTP/2. The server adds it to its own configuration only, and
-// GetConfigForClient replaces that one.
+// protocols offers HTTP/2. The server adds HTTP/2 to its own configuration, but
+// GetConfigForClient replaces that configuration.
 var protocols = []string{"h2", "http/1.1"}
 
 // replace loads a certificate from files, which may have other names than before. The
@@ -81,7 +81,7 @@ func (c *certificates) current() *tls.Config {
 	c.mu.Lock()
 	files, was, due := c.files, c.versions, time.Since(c.checked) >= checkInterval
 	if due {
-		c.checked = time.Now() // one connection checks; the others do not wait for it
+		c.checked = time.Now() // this connection checks the files; others do not wait for it
 	}
 	c.mu.Unlock()
 	if due && versionsOf(&files) != was {

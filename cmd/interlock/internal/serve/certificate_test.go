@@ -53,7 +53,7 @@ func named(t *testing.T, c *certificates) string {
 		t.Fatal(err)
 	}
 	if strings.Join(now.NextProtos, " ") != "h2 http/1.1" {
-		t.Errorf("the protocols are %q", now.NextProtos)
+		t.Errorf("the protocols are %q, want h2 and http/1.1", now.NextProtos)
 	}
 	leaf, err := x509.ParseCertificate(now.Certificates[0].Certificate[0])
 	if err != nil {
@@ -67,7 +67,7 @@ func TestCertificates(t *testing.T) {
 	files := &config.TLS{Cert: filepath.Join(dir, "server.crt"), Key: filepath.Join(dir, "server.key")}
 	synctest.Test(t, func(t *testing.T) {
 		if _, err := newCertificates(files, slog.New(slog.DiscardHandler)); err == nil {
-			t.Fatal("no error without a certificate")
+			t.Fatal("newCertificates without a file returned no error")
 		}
 		certify(t, files, "first")
 		var log strings.Builder
@@ -77,18 +77,18 @@ func TestCertificates(t *testing.T) {
 		}
 		certify(t, files, "the second, whose file is longer")
 		if got := named(t, c); got != "first" {
-			t.Errorf("before the check interval has passed, the certificate is %s", got)
+			t.Errorf("before the check interval has passed, the certificate is %s, want first", got)
 		}
 		time.Sleep(checkInterval)
 		if got := named(t, c); got != "the second, whose file is longer" {
-			t.Errorf("after a renewal, the certificate is %s", got)
+			t.Errorf("after a renewal, the certificate is %s, want the second", got)
 		}
 		if err := os.WriteFile(files.Cert, []byte("half a certif"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(checkInterval)
 		if got := named(t, c); got != "the second, whose file is longer" || !strings.Contains(log.String(), "the previous one stays in use") {
-			t.Errorf("with an invalid file, the certificate is %s and the log is %s", got, &log)
+			t.Errorf("with an invalid file, the certificate is %s, want the second and a warning in the log:\n%s", got, &log)
 		}
 		certify(t, files, "third")
 		use, err := c.replace(files)
@@ -97,7 +97,7 @@ func TestCertificates(t *testing.T) {
 		}
 		use()
 		if got := named(t, c); got != "third" {
-			t.Errorf("after a reload, the certificate is %s", got)
+			t.Errorf("after a reload, the certificate is %s, want third", got)
 		}
 	})
 }

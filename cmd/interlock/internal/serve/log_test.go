@@ -18,7 +18,7 @@ func TestLog(t *testing.T) {
 			log.Warn("request", "path", evil)
 			line, rest, _ := strings.Cut(out.String(), "\n")
 			if err := sanitizetest.Tame(line); err != nil || rest != "" || !strings.Contains(line, "warn: request") {
-				t.Fatalf("a terminal would obey %q: %v", out.String(), err)
+				t.Fatalf("%q is not safe to print on a terminal: %v", out.String(), err)
 			}
 		}
 	})
@@ -31,7 +31,7 @@ func TestLog(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			var record map[string]any
 			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &record); err != nil || len(lines) != want || record["msg"] != "listening" {
-				t.Errorf("verbose %v: %v %q", verbose, err, lines)
+				t.Errorf("verbose %v: got %q, %v; want %d lines that end with listening", verbose, lines, err, want)
 			}
 		}
 	})
@@ -39,7 +39,7 @@ func TestLog(t *testing.T) {
 		var out strings.Builder
 		slog.New(Handler(&out, false, false, false)).Info("stopped")
 		if !strings.Contains(out.String(), "msg=stopped") {
-			t.Errorf("%q", out.String())
+			t.Errorf("the log is %q, want msg=stopped", out.String())
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// grace is how long requests that were cut off may still take. Later ones are
-	// recorded with an unknown outcome.
+	// grace is how long requests may take after their connections were closed. Requests
+	// that take longer are recorded with an unknown outcome.
 	grace = time.Second
 	// closeTimeout limits how long the client may take to release its locks.
 	closeTimeout = 5 * time.Second

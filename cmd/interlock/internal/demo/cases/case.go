@@ -22,7 +22,7 @@ type Case struct {
 	Rules   []string // the matches of its rules in the configuration
 	Snippet string   // the file of package snippets with the same in Go
 
-	calls []call // in which {id} is new in every run
+	calls []call // every run replaces {id} by a new ID
 	want  want
 }
 

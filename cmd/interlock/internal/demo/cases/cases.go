@@ -15,8 +15,8 @@ func Cases() []Case {
 	return slices.Concat(submissions(), once(), oneAtATime(), scenes())
 }
 
-// submissions are duplicate submissions to the test endpoints. Expected counts are exact:
-// each case proves when its key is free again.
+// submissions are duplicate submissions to the test endpoints. The expected counts are
+// exact, so that each case proves when its key is free again.
 func submissions() []Case {
 	return []Case{
 		{
@@ -55,8 +55,8 @@ func submissions() []Case {
 	}
 }
 
-// once are requests that are repeated. Their effects cost money or data, so one execution
-// is the proof.
+// once are repeated requests with costly effects. A case is correct if its effect happens
+// once.
 func once() []Case {
 	// All payments of a run have one key, unless a case sets another.
 	pay := func(s call) call {
@@ -112,8 +112,8 @@ func once() []Case {
 	}
 }
 
-// oneAtATime are requests that are queued, or that share a read lock. All of them run;
-// the proof is their order and their overlaps.
+// oneAtATime are requests that are queued, or that share a read lock. All of them run. A case
+// is correct if their order and their overlaps are.
 func oneAtATime() []Case {
 	read := call{method: http.MethodGet, path: "/stock/{id}", shared: true, label: "R"}
 	write := call{method: http.MethodPost, path: "/stock/{id}/move", label: "W"}
@@ -145,8 +145,8 @@ func oneAtATime() []Case {
 	}
 }
 
-// scenes are typical races of a shop. The shop answers all requests; its data is the
-// proof.
+// scenes are typical races of a shop. The shop answers all requests. A case is correct if the
+// data of the shop is.
 func scenes() []Case {
 	post := func(path, body string) call { return call{method: http.MethodPost, path: path, body: body} }
 	pay, cancel := post("/orders/{id}/pay", ""), post("/orders/{id}/cancel", "")
@@ -193,20 +193,20 @@ func scenes() []Case {
 
 // test returns calls of a test endpoint. All have one order number, so they are
 // duplicates.
-func test(path string, shots ...call) []call {
-	for i := range shots {
-		shots[i].method, shots[i].path, shots[i].body = http.MethodPost, path, `{"order":"{id}"}`
+func test(path string, calls ...call) []call {
+	for i := range calls {
+		calls[i].method, calls[i].path, calls[i].body = http.MethodPost, path, `{"order":"{id}"}`
 	}
-	return shots
+	return calls
 }
 
 // every returns n copies of a call, sent at intervals. Interval 0 sends all at once.
-func every(n int, apart time.Duration, s call) []call {
-	shots := slices.Repeat([]call{s}, n)
-	for i := range shots {
-		shots[i].at = time.Duration(i) * apart
+func every(n int, interval time.Duration, s call) []call {
+	calls := slices.Repeat([]call{s}, n)
+	for i := range calls {
+		calls[i].at = time.Duration(i) * interval
 	}
-	return shots
+	return calls
 }
 
 // inQueue returns n copies of a call, each sent once the previous one is in the queue.

@@ -50,7 +50,7 @@ func TestEveryCaseDetectsAFaultyGateway(t *testing.T) {
 				}
 				v, err := p.Run(t.Context(), c, false, func(cases.Event) {})
 				if err != nil || v.OK {
-					t.Errorf("%s: OK is %v, the error %v:\n%v", c.ID, v.OK, err, v.Findings)
+					t.Errorf("%s: OK is %v, the error %v; want a failed verdict:\n%v", c.ID, v.OK, err, v.Findings)
 				}
 			}
 		})
@@ -74,14 +74,14 @@ func TestACancelledRunEnds(t *testing.T) {
 func TestObserveIgnoresUnknownRuns(t *testing.T) {
 	goods := shop.New()
 	h := cases.New(goods, interlock.New(nil)).Observe(goods)
-	for _, who := range []string{"", "0", "-1", "99999999999999999999", "1"} {
+	for _, number := range []string{"", "0", "-1", "99999999999999999999", "1"} {
 		r := httptest.NewRequest(http.MethodGet, "/state", nil)
 		r.Header.Set("X-Demo-Run", "none")
-		r.Header.Set("X-Demo-Request", who)
+		r.Header.Set("X-Demo-Request", number)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != http.StatusOK {
-			t.Errorf("%q: %d", who, w.Code)
+			t.Errorf("request %q: got %d, want 200", number, w.Code)
 		}
 	}
 }

@@ -104,13 +104,14 @@ func (r *run) record(n int, kind Kind, e Event) {
 	r.emit(e)
 }
 
-// sendAll sends each request when it is due, and waits for all.
-func (r *run) sendAll(ctx context.Context, send func(context.Context, int, call), inLine func(context.Context, int)) {
+// sendAll sends each request when it is due, and waits for all. It calls waitQueued(n)
+// before a queued request, to wait until the n earlier ones have arrived.
+func (r *run) sendAll(ctx context.Context, send func(context.Context, int, call), waitQueued func(context.Context, int)) {
 	var all sync.WaitGroup
 	for i, s := range r.calls {
 		// The wait is in this loop, so that no later request is sent either.
 		if s.queued && i > 0 {
-			inLine(ctx, i)
+			waitQueued(ctx, i)
 		}
 		all.Go(func() { // waited for below
 			// Also for a request that was not sent: another one may wait for it.
@@ -145,7 +146,7 @@ func (r *run) waitTurn(ctx context.Context, s call) bool {
 func (r *run) waitAfterFirst(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-r.served:
-	case <-r.done[0]: // it did not reach the shop
+	case <-r.done[0]: // the first request was answered without reaching the shop
 	case <-ctx.Done():
 		return false
 	}

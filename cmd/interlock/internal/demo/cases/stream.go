@@ -70,7 +70,7 @@ func (p *Player) stream(w http.ResponseWriter, r *http.Request, c Case, direct b
 	}()
 	flush := http.NewResponseController(w).Flush
 	broken := false
-	// The loop goes on after a failed write: the run must end before its result is read.
+	// The loop continues after a failed write: the run must end before its result is read.
 	// It flushes only when no more events are ready.
 	for e := range events {
 		if !broken {

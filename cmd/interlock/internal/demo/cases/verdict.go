@@ -23,7 +23,7 @@ type Finding struct {
 	Text Bilingual `json:"text"`
 }
 
-// A Mark tells whether a finding is good, bad, or only a figure.
+// A Mark says whether a finding is good, bad, or only a figure.
 type Mark string
 
 // The marks.
@@ -107,7 +107,7 @@ func (r *run) outcomeFindings(w want, direct bool) []Finding {
 			all = append(all, Finding{Right, Say(name), Say(text, got)})
 		}
 	}
-	late := r.counts.replayed - w.replayed // arrived too late to be refused
+	late := r.counts.replayed - w.replayed // requests that were replayed, because they arrived too late to be refused
 	// Without an expected replay, any replay is a failure.
 	if w.replayed == 0 {
 		late = 0

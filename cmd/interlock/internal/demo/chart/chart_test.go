@@ -121,7 +121,7 @@ func TestSeparateHoldsAreDrawnSeparately(t *testing.T) {
 			for x, char := range []rune(line) {
 				for half, shown := range halves(char) {
 					if shown && taken[2*x+half] {
-						t.Fatalf("two holds in column %d:\n%s", x, text)
+						t.Fatalf("two holds share half of column %d:\n%s", x, text)
 					}
 					taken[2*x+half] = taken[2*x+half] || shown
 				}

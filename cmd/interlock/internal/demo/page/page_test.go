@@ -37,7 +37,7 @@ func TestThePageIsSelfContained(t *testing.T) {
 		return err
 	})
 	if err != nil || n < 8 {
-		t.Errorf("%d files, %v", n, err)
+		t.Errorf("checked %d files, %v; want at least 8", n, err)
 	}
 }
 
@@ -54,18 +54,18 @@ func TestHandler(t *testing.T) {
 	} {
 		w := get(path)
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != kind || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d, %v", path, w.Code, w.Header())
+			t.Errorf("%s: got %d with header %v, want 200, %s and nosniff", path, w.Code, w.Header(), kind)
 		}
 	}
 	for _, path := range []string{"/demo/assets/../page.go", "/demo/assets/none.js"} {
 		if w := get(path); w.Code == http.StatusOK && !strings.Contains(w.Body.String(), "<html") {
-			t.Errorf("%s: %d\n%s", path, w.Code, w.Body)
+			t.Errorf("%s is served:\n%s", path, w.Body)
 		}
 	}
 	// Every imported module exists.
 	for _, m := range regexp.MustCompile(`from '\./([a-z0-9]+\.js)'`).FindAllStringSubmatch(get("/demo/assets/app.js").Body.String(), -1) {
 		if w := get("/demo/assets/" + m[1]); w.Code != http.StatusOK {
-			t.Errorf("%s: %d", m[1], w.Code)
+			t.Errorf("the module %s: got %d, want 200", m[1], w.Code)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"buyer": in.Buyer, "left": left - 1})
 }
 
-// stocked is the first state of an article. getOrCreate copies it.
+// stocked is the initial state of an article. getOrCreate copies it.
 var stocked = Stock{Shelf: OnStock / 2, Warehouse: OnStock / 2}
 
 // take takes a piece off the shelf: it reads the count and writes it back minus one. It

@@ -41,11 +41,11 @@ func (s *Shop) cancel(w http.ResponseWriter, r *http.Request) {
 
 // settle is the common race of pay and cancel: both may pass the check before either
 // acts.
-func (s *Shop) settle(w http.ResponseWriter, r *http.Request, done string, over func(*Order) bool, act func(*Order)) {
+func (s *Shop) settle(w http.ResponseWriter, r *http.Request, done string, closed func(*Order) bool, act func(*Order)) {
 	id := r.PathValue("id")
-	var late bool
-	s.change(func(st *State) { late = over(getOrCreate(st.Orders, id, Order{})) })
-	if late {
+	var refused bool
+	s.change(func(st *State) { refused = closed(getOrCreate(st.Orders, id, Order{})) })
+	if refused {
 		answer(w, http.StatusConflict, map[string]any{"order": id, "error": "the order was already paid or cancelled"})
 		return
 	}

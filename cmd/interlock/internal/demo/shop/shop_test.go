@@ -30,7 +30,7 @@ func together(n int, send func(i int)) {
 	all.Wait()
 }
 
-// P10, T14, R1: concurrent requests break every scene; sequential ones do not.
+// Requirements P10, T14, R1: concurrent requests break every scene; sequential ones do not.
 func TestOnlyConcurrentRequestsBreakTheShop(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -87,12 +87,12 @@ func TestOnlyConcurrentRequestsBreakTheShop(t *testing.T) {
 	}
 }
 
-// S6: the test endpoints have the required names and durations.
+// Requirement S6: the test endpoints have the required names and durations.
 func TestTheTestEndpoints(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		work time.Duration
-		at   int // how many of five concurrent requests run
+		want int // how many of five concurrent requests run
 	}{
 		{"/lock-release-fast", time.Second, 5}, {"/lock-release-slow", 3 * time.Second, 5}, {"/lock-timeout-test", 3 * time.Second, 5},
 		{"/concurrent-test", 3 * shop.Pause, 5}, {"/setnx-test", 3 * shop.Pause, 5},
@@ -104,8 +104,8 @@ func TestTheTestEndpoints(t *testing.T) {
 				if took := time.Since(began); took != c.work {
 					t.Errorf("the requests take %v, want %v", took, c.work)
 				}
-				if got := s.State().Tests[c.path+" 7"]; got != c.at {
-					t.Errorf("%d of five concurrent requests ran, want %d", got, c.at)
+				if got := s.State().Tests[c.path+" 7"]; got != c.want {
+					t.Errorf("%d of five concurrent requests ran, want %d", got, c.want)
 				}
 			})
 		})
@@ -133,11 +133,11 @@ func TestStateAndReset(t *testing.T) {
 			return got
 		}
 		if got := state(); got.Carts["c"] != 2 || got.Damage.DoubleOrders != 1 {
-			t.Errorf("two orders of a cart: the state is %+v", got)
+			t.Errorf("after two orders of a cart the state is %+v, want 2 orders and 1 double order", got)
 		}
 		post(s, "/reset", "")
 		if got := state(); len(got.Carts) != 0 || got.Damage != (shop.Damage{}) {
-			t.Errorf("after a reset the state is %+v", got)
+			t.Errorf("after a reset the state is %+v, want an empty one", got)
 		}
 		if got := post(s, "/orders", "{"); got != http.StatusBadRequest {
 			t.Errorf("an incomplete object: %d, want 400", got)
@@ -152,6 +152,6 @@ func TestTheStateIsBounded(t *testing.T) {
 		together(21_000, h)
 	})
 	if n := len(s.State().Stock); n > 20_001 {
-		t.Errorf("the state has %d articles", n)
+		t.Errorf("the state has %d articles, want at most 20001", n)
 	}
 }

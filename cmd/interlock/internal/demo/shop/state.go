@@ -148,7 +148,7 @@ func (s *State) damage() Damage {
 	return d
 }
 
-// beyondOne sums up what exceeds one, for things that must happen at most once.
+// beyondOne counts the repetitions of things that must happen at most once.
 func beyondOne(times map[string]int) int {
 	sum := 0
 	for _, n := range times {

@@ -28,17 +28,17 @@ type Options struct {
 	Log    *slog.Logger  // default: no log
 }
 
-// ErrLoopback refuses an address that other machines can reach: the demo has no
-// authentication.
+// ErrLoopback means that other machines could reach the address. The demo refuses it,
+// because it has no authentication.
 var ErrLoopback = errors.New("the demo only listens on loopback, because its admin API has no authentication")
 
 // A Site is a demo whose listeners are open.
 type Site struct {
-	URL    string // of the page, and of the shop behind Interlock
-	Shop   string // of the shop itself
-	Config string // of the gateway, as YAML
+	URL    string // the URL of the page, and of the shop behind Interlock
+	Shop   string // the URL of the shop itself
+	Config string // the configuration of the gateway, as YAML
 
-	front, back *http.Server    // of the page with the gateway, and of the shop
+	front, back *http.Server    // front serves the page and the gateway, back the shop
 	listeners   [2]net.Listener // of front and back; the servers close them
 	player      *cases.Player
 	client      *interlock.Client

@@ -31,10 +31,10 @@ func open(t *testing.T) *site.Site {
 		cancel()
 		began := time.Now()
 		if err := <-ended; err != nil {
-			t.Errorf("Serve returns %v", err)
+			t.Errorf("Serve returned %v", err)
 		}
-		if took := time.Since(began); took > time.Minute { // clients are not waited for
-			t.Errorf("Serve returns after %v", took)
+		if took := time.Since(began); took > time.Minute { // Serve does not wait for clients
+			t.Errorf("Serve returned %v after it was cancelled", took)
 		}
 	})
 	return s
@@ -65,7 +65,7 @@ func run(t *testing.T, s *site.Site, id string, direct bool) ([]cases.Event, cas
 		case name == "data" && kind == "verdict":
 			err = errors.Join(err, json.Unmarshal([]byte(what), &verdict))
 		case name == "data":
-			t.Errorf("%s: %s", kind, what)
+			t.Errorf("unexpected event %s: %s", kind, what)
 		}
 	}
 	if err != nil {
@@ -74,8 +74,8 @@ func run(t *testing.T, s *site.Site, id string, direct bool) ([]cases.Event, cas
 	return events, verdict
 }
 
-// L5, L6, L7, S1, S3, S6, P10, R1, T14, through the proxy: every case is broken when it
-// is called directly, and correct behind Interlock.
+// Requirements L5, L6, L7, S1, S3, S6, P10, R1, T14, through the proxy: every case is broken
+// when it is called directly, and correct behind Interlock.
 func TestEveryCaseIsOnlyCorrectBehindInterlock(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -85,17 +85,18 @@ func TestEveryCaseIsOnlyCorrectBehindInterlock(t *testing.T) {
 			var both sync.WaitGroup
 			defer both.Wait()
 			for _, direct := range []bool{true, false} {
-				both.Go(func() { broken(t, s, c.ID, direct) })
+				both.Go(func() { checkCase(t, s, c.ID, direct) })
 			}
 		})
 	}
 }
 
-// broken runs a case, directly if want is set, and expects a broken result then.
-func broken(t *testing.T, s *site.Site, id string, want bool) {
-	events, verdict := run(t, s, id, want)
-	if verdict.OK == want {
-		t.Errorf("directly %v: OK is %v, want the opposite:\n%v\n%v", want, verdict.OK, verdict.Findings, verdict.Violations)
+// checkCase runs a case. It expects a broken result if the case runs directly, and a correct
+// one behind Interlock.
+func checkCase(t *testing.T, s *site.Site, id string, direct bool) {
+	events, verdict := run(t, s, id, direct)
+	if verdict.OK == direct {
+		t.Errorf("directly %v: OK is %v, want the opposite:\n%v\n%v", direct, verdict.OK, verdict.Findings, verdict.Violations)
 	}
 	last := 0.0
 	for _, e := range events {
@@ -145,10 +146,10 @@ func TestThePage(t *testing.T) {
 			for accept, want := range map[string]string{"": "en", "en-GB,zh;q=0.5": "en", "zh-CN,en;q=0.8": "zh-CN"} {
 				got := get(t, s.URL+path, "Accept-Language", accept)
 				if got.status != http.StatusOK || !strings.Contains(got.body, `<html lang="`+want+`"`) {
-					t.Errorf("%s for %q: %d, not in %s", path, accept, got.status, want)
+					t.Errorf("%s for %q: got status %d, want a page in %s", path, accept, got.status, want)
 				}
 				if p := got.header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
-					t.Errorf("the policy is %q", p)
+					t.Errorf("the policy is %q, want default-src 'none' and nothing unsafe", p)
 				}
 			}
 		}
@@ -167,7 +168,7 @@ func TestThePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(list.Cases) != len(cases.Cases()) || !strings.Contains(list.Config, "to: "+s.Shop) {
-			t.Errorf("%d cases, and\n%s", len(list.Cases), list.Config)
+			t.Errorf("got %d cases, want %d and the URL of the shop in the configuration\n%s", len(list.Cases), len(cases.Cases()), list.Config)
 		}
 		for _, c := range list.Cases {
 			if !strings.HasPrefix(c.Rule, "- match: ") || strings.Count(c.Rule, "\n") < 2 || !strings.Contains(c.Go, "func ") ||
@@ -214,7 +215,7 @@ func TestEverythingIsOnOnePort(t *testing.T) {
 		s.URL + "/readyz": "", s.URL + "/api/v1/rules": `"desk"`,
 	} {
 		if got := get(t, url); got.status != http.StatusOK || !strings.Contains(got.body, want) {
-			t.Errorf("%s: %d\n%.300s", url, got.status, got.body)
+			t.Errorf("%s: got %d, want 200 with %q\n%.300s", url, got.status, want, got.body)
 		}
 	}
 }

@@ -69,10 +69,10 @@ func together(n int, do func()) {
 func TestTheLockSnippetsExclude(t *testing.T) {
 	work := func(inside *int, most *int) func(context.Context) error {
 		var mu sync.Mutex
-		step := func(by int) {
+		step := func(delta int) {
 			mu.Lock()
 			defer mu.Unlock()
-			*inside += by
+			*inside += delta
 			*most = max(*most, *inside)
 		}
 		return func(context.Context) error { step(1); time.Sleep(time.Second); step(-1); return nil }
@@ -129,11 +129,11 @@ func TestADayIsImportedOnce(t *testing.T) {
 		}
 		together(3, func() {
 			if rows, err := load(t.Context(), "2026-11-15"); rows != 1000 || err != nil {
-				t.Errorf("got %d rows, %v", rows, err)
+				t.Errorf("got %d rows, %v; want 1000", rows, err)
 			}
 		})
 		if ran != 1 {
-			t.Errorf("the import ran %d times", ran)
+			t.Errorf("the import ran %d times, want once", ran)
 		}
 	})
 }
@@ -147,7 +147,7 @@ func TestEveryCaseHasASnippet(t *testing.T) {
 			t.Errorf("%s: %v", c.ID, err)
 		}
 		if n := strings.Count(text, "\n"); n < 3 || n > 16 || strings.HasPrefix(text, "package") {
-			t.Errorf("%s: the snippet has %d lines:\n%s", c.ID, n, text)
+			t.Errorf("%s: the snippet has %d lines, want 3 to 16 without the package clause:\n%s", c.ID, n, text)
 		}
 		used[c.Snippet] = true
 	}

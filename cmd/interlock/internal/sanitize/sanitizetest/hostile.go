@@ -17,7 +17,7 @@ var nasty = []string{
 	`\`, `\n`, `""`, " ", "%s%n", "$(reboot)", "`id`", "<script>", "'; --",
 }
 
-// fine are parts of legitimate names.
+// fine contains parts of legitimate names.
 var fine = []string{"order:42", "库存", "订单：号", "注文", "주문", "заказ", "הזמנה", "طلب", "café", "e\u0301", "Việt", "🔒", "👩🏽", "日本語キー", "x", "{tag}", "a*b?"}
 
 // Hostile returns n different names, the same on every call. They are valid keys.
@@ -48,8 +48,8 @@ func hostile(random *rand.Rand) string {
 	return b.String()
 }
 
-// harm are the ranges of characters that must not reach a terminal, bounds included.
-// They are independent of package sanitize, so that a mistake there is found here.
+// harm contains the ranges of characters that must not reach a terminal, bounds included.
+// It does not use package sanitize, so that it finds mistakes there.
 var harm = [][2]rune{
 	{0, 0x1f}, {0x7f, 0x9f}, {0xa0, 0xa0}, {0xad, 0xad}, {0x34f, 0x34f}, {0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},
 	{0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x2800, 0x2800}, {0x3000, 0x3000}, {0x3164, 0x3164}, {0xd800, 0xf8ff}, {0xfe00, 0xfe0f},
