@@ -35,10 +35,10 @@ func TestCrash(t *testing.T) {
 				took := (<-got).Sub(killed)
 				f.must(waiter.unlock(wanted))
 				if least := time.Duration(left)*time.Millisecond - 100*time.Millisecond; took < least {
-					f.t.Errorf("got the lock %v after its holder was killed, with at least %v of the lease left", took, least)
+					f.t.Errorf("got the lock %v after its holder was killed, want at least %v, the rest of the lease", took, least)
 				}
 				if took > shortLease+time.Second {
-					f.t.Errorf("got the lock %v after its holder was killed, with a lease of %v", took, shortLease)
+					f.t.Errorf("got the lock %v after its holder was killed, want at most the lease of %v and 1s", took, shortLease)
 				}
 				table.record(row, d.name, "after %v; lease %v", rounded(took), shortLease)
 			})
@@ -63,7 +63,7 @@ func TestWatchdog(t *testing.T) {
 				f.must(holder.lock(l))
 				began := time.Now()
 				if got, err := waiter.try(wanted, 2*shortLease+time.Second); got || err != nil {
-					f.t.Errorf("got a renewed lock: %v %v", got, err)
+					f.t.Errorf("try of a renewed lock returned %v, %v; want a refusal", got, err)
 				}
 				held := time.Since(began)
 				f.must(holder.unlock(l))

@@ -23,7 +23,7 @@ func TestFairOrder(t *testing.T) {
 			if i%2 == 1 {
 				a = d.holder()
 			}
-			go func() { // ends when it had the lock; the wait is bounded
+			go func() { // ends after its turn; the wait is bounded
 				err := a.lock(l)
 				served <- i
 				if err == nil {

@@ -17,7 +17,7 @@ func TestFences(t *testing.T) {
 	wantHigher := func(language string, fence uint64) {
 		t.Helper()
 		if fence <= last {
-			t.Fatalf("%s got fence %d after %d", language, fence, last)
+			t.Fatalf("%s got fence %d after %d, want a higher one", language, fence, last)
 		}
 		last = fence
 	}

@@ -20,7 +20,7 @@ type lock struct {
 	key  string
 }
 
-// withKind returns the other side of a read/write lock.
+// withKind returns the lock with another kind: the other side of a read/write lock.
 func (l lock) withKind(kind string) lock { return lock{kind, l.key} }
 
 // An actor acquires locks: a goroutine of a Go client, or a thread of Redisson.
@@ -78,7 +78,7 @@ func (f *fixture) newClient(opts ...interlock.Option) *interlock.Client {
 }
 
 func (f *fixture) goActor() actor {
-	return &goActor{scene: f, client: f.client, held: make(map[lock]*interlock.Hold)}
+	return &goActor{fixture: f, client: f.client, held: make(map[lock]*interlock.Hold)}
 }
 
 func (f *fixture) javaActor() actor {
@@ -128,7 +128,7 @@ func (f *fixture) must(err error) {
 func (f *fixture) wantRefused(a actor, l lock) {
 	f.t.Helper()
 	if got, err := a.try(l, 0); got || err != nil {
-		f.t.Fatalf("%T got a %s lock that is held: %v %v", a, l.kind, got, err)
+		f.t.Fatalf("%T: try of a held %s lock returned %v, %v; want a refusal", a, l.kind, got, err)
 	}
 }
 
@@ -146,9 +146,9 @@ func (f *fixture) lockInBackground(a actor, l lock) <-chan time.Time {
 
 // A goActor acquires locks in Go.
 type goActor struct {
-	scene  *fixture
-	client *interlock.Client
-	held   map[lock]*interlock.Hold
+	fixture *fixture
+	client  *interlock.Client
+	held    map[lock]*interlock.Hold
 }
 
 func (g *goActor) locker(l lock, opts ...interlock.Option) interlock.Locker {
@@ -183,7 +183,7 @@ func (g *goActor) try(l lock, wait time.Duration) (bool, error) {
 func (g *goActor) unlock(l lock) error { return g.held[l].Unlock() }
 
 func (g *goActor) write(l lock, text string, rounds int) error {
-	server := g.scene.server
+	server := g.fixture.server
 	for range rounds {
 		err := g.locker(l).Do(context.Background(), func(context.Context) error {
 			before, err := server.Do("GET", text)

@@ -78,7 +78,7 @@ func TestForceRelease(t *testing.T) {
 		j, next := f.javaActor(), f.javaActor()
 		f.must(j.lock(l))
 		if holder := f.holderOf(l); holder.Count != 1 || holder.Fence != 0 || holder.Left <= 0 || holder.Left > shortLease {
-			t.Errorf("unexpected Java holder: %+v", holder)
+			t.Errorf("the Java holder is %+v, want count 1, no fence, and at most %v of the lease left", holder, shortLease)
 		}
 		got := f.lockInBackground(next, l)
 		f.waitForSubscribers(l, 1)
@@ -87,7 +87,7 @@ func TestForceRelease(t *testing.T) {
 		f.must(err)
 		took := (<-got).Sub(began)
 		if took > maxWake {
-			t.Errorf("the waiter got the lock after %v", took)
+			t.Errorf("the waiter got the lock after %v, want at most %v", took, maxWake)
 		}
 		if err := j.unlock(l); err == nil {
 			t.Error("Java unlocked a lock that it had lost")

@@ -35,7 +35,7 @@ func TestWakeUp(t *testing.T) {
 				slices.Sort(took)
 				median, most := took[len(took)/2], took[len(took)-1]
 				if median > maxMedianWake || most > maxWake {
-					f.t.Errorf("median wake-up %v, longest %v: %v", median, most, took)
+					f.t.Errorf("median wake-up %v, longest %v; want at most %v and %v: %v", median, most, maxMedianWake, maxWake, took)
 				}
 				table.record(row, d.name, "median %v, most %v of %d", rounded(median), rounded(most), rounds)
 			})

@@ -1,5 +1,5 @@
-# Sourced by the scripts that run named parts. A part that fails does not stop the
-# next one: the run shows everything that is wrong.
+# Sourced by the scripts that run named parts. A part that fails does not stop the next
+# one, so that one run shows all failures.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,7 +8,7 @@ passed=0
 failed=0
 flaky=()
 notrun=()
-nothing=77 # exit status of a part that had nothing to run, or lacks a program
+nothing=77 # exit status of a part that had nothing to run, or that lacks a program
 second=78  # exit status of a part that passed at the second try
 
 # part NAME COMMAND… runs one part and records its result and its seconds.
@@ -26,7 +26,7 @@ part() {
 # alone COMMAND… runs a command in a subshell, which stops at an error or at Ctrl-C.
 alone() {
   set -e
-  trap 'exit 130' INT # a child may end by itself at Ctrl-C; the next must not start
+  trap 'exit 130' INT # Ctrl-C ends the running child; the next child must not start
   "$@"
 }
 
@@ -59,7 +59,7 @@ record() {
   rows+=("$(printf '%5d s  %-12s %s' "$3" "$1" "$verdict")")
 }
 
-# beside NAME COMMAND… starts a part that mostly waits, beside the parts that follow.
+# beside NAME COMMAND… starts a part in the background. It is for parts that mostly wait.
 # join waits for these parts and records them.
 declare -A aside=()
 beside() {
@@ -106,9 +106,9 @@ closing() {
   [ "$failed" -eq 0 ]
 }
 
-# session gives the run a temporary directory and marks its processes, so that it can
-# find and remove what its tests leave behind. Redis overwrites its environment, so
-# the mark alone does not find a server; its working directory does.
+# session gives the run a temporary directory and marks its processes with an environment
+# variable, so that the run can find and kill processes that its tests do not end. Redis
+# overwrites its environment, so a Redis server is found by its working directory.
 session() {
   mark=$(date +%s)-$$
   stay=$(mktemp -d /tmp/il.XXXXXX) # short: a Unix socket's path has 108 characters
@@ -146,16 +146,16 @@ leave() {
   rm -rf "$stay"
 }
 
-# leftovers fails if a test has left a process behind.
+# leftovers fails if a process of a test is still running.
 leftovers() {
   local try pid
-  [ -d /proc/self ] || { echo "no /proc here: cannot look for processes left behind"; return "$nothing"; }
+  [ -d /proc/self ] || { echo "no /proc: cannot look for processes that tests did not end"; return "$nothing"; }
   for try in 1 2 3 4 5; do # the go command's own children take a moment
-    [ -n "$(processes)" ] || { echo "no process left behind"; return 0; }
+    [ -n "$(processes)" ] || { echo "no process of a test is still running"; return 0; }
     sleep 1
   done
   for pid in $(processes); do
-    echo "left behind: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")" >&2
+    echo "still running: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")" >&2
   done
   return 1
 }
@@ -167,8 +167,8 @@ packages() {
   [ "$failed" -eq 0 ] || { closing; exit 1; }
 }
 
-# gotest DIR FLAG… PATTERN… tests packages, starting in DIR, and prints the tests that
-# -short leaves to make verify. A run without any test fails.
+# gotest DIR FLAG… PATTERN… tests packages in DIR, and prints the tests that -short leaves to
+# make verify. A run without any test fails.
 gotest() {
   local dir=$1 log code=0
   shift
@@ -183,7 +183,7 @@ gotest() {
   awk '/^=== / { test = $3 } /make verify runs it/ { print "left to make verify: " test }' "$log"
 }
 
-# failures LOG prints what the failed tests of a verbose run printed.
+# failures LOG prints the output of the failed tests of a verbose run.
 failures() {
   awk '
     NR == FNR { if ($2 == "FAIL:") broken[$3]; next }

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// A Package is one that the go command lists, with its imports.
+// A Package is a package and its imports, as the go command lists them.
 type Package struct {
 	ImportPath   string
 	Imports      []string
@@ -17,7 +17,7 @@ type Package struct {
 	XTestImports []string
 }
 
-// Check returns a line for each import that no room allows.
+// Check returns a line for each import that the room of a package does not allow.
 func Check(pkgs []Package) []string {
 	var wrong []string
 	for _, p := range pkgs {
@@ -27,7 +27,7 @@ func Check(pkgs []Package) []string {
 		}
 		room, ok := Of(from)
 		if !ok {
-			wrong = append(wrong, from+": has no room in internal/tools/archtest")
+			wrong = append(wrong, from+": is not listed in internal/tools/archtest")
 			continue
 		}
 		if slices.Contains(p.Imports, "testing") && !slices.Contains(testers, from) {
@@ -40,7 +40,7 @@ func Check(pkgs []Package) []string {
 	return wrong
 }
 
-// stray returns a line for each of our packages in imports that no pattern covers.
+// stray returns a line for each import of one of our packages that no pattern allows.
 func stray(from, how string, imports, patterns []string) []string {
 	var wrong []string
 	slices.Sort(imports)
@@ -53,8 +53,8 @@ func stray(from, how string, imports, patterns []string) []string {
 	return wrong
 }
 
-// Ours makes an import path relative to the root. It reports whether the package is
-// ours.
+// Ours returns an import path relative to the root, and whether the package belongs to this
+// repository.
 func Ours(importPath string) (string, bool) {
 	if importPath == repo.Path {
 		return ".", true

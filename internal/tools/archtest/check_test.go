@@ -51,15 +51,15 @@ func TestCheck(t *testing.T) {
 		"the library does not import the command": {
 			archtest.Package{ImportPath: at("guard")[0], Imports: at("cmd/interlock/demo")},
 			[]string{"guard: imports cmd/interlock/demo"}},
-		"every package needs a room": {
+		"every package must be listed": {
 			archtest.Package{ImportPath: at("enginex")[0]},
-			[]string{"enginex: has no room in internal/tools/archtest"}},
+			[]string{"enginex: is not listed in internal/tools/archtest"}},
 		"packages of other modules are ignored": {
 			archtest.Package{ImportPath: "example.com/interlock", Imports: []string{repo.Path}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := archtest.Check([]archtest.Package{c.pkg}); !slices.Equal(got, c.want) {
-				t.Errorf("Check returns %q, want %q", got, c.want)
+				t.Errorf("Check returned %q, want %q", got, c.want)
 			}
 		})
 	}

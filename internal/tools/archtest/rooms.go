@@ -1,13 +1,13 @@
-// Package archtest checks that the imports between our packages point the way the
-// design says. Packages above an engine know the engine contract, an engine knows
-// nothing above it, and the root module has no dependencies.
+// Package archtest checks the imports between our packages. Packages that use an engine
+// import only the engine contract, an engine imports none of its users, and the root module
+// has no dependencies.
 package archtest
 
 import "strings"
 
-// A Room is a package, what it is for, and which of our packages it may import.
-// Paths are relative to the root module: "." is the root, "x/..." is x and
-// everything below it, "..." is everything.
+// A Room says what a package is for, and which of our packages it may import. Paths are
+// relative to the root module: "." is the root, "x/..." is x and everything below it, "..."
+// is everything.
 type Room struct {
 	Path  string
 	Does  string   // one line of docs/architecture.md
@@ -23,9 +23,8 @@ var (
 	parts  = []string{"internal/backoff", "internal/detach", "internal/lazyctx", "internal/retry", "internal/taskgroup", "internal/trace", "internal/watchdog"}
 )
 
-// Product lists the packages that users import or run. For a package in several
-// rooms, the longest path counts. A package without a room is an error, so a new
-// package gets its room first.
+// Product lists the packages that users import or run. If several paths match a package,
+// the longest one counts. A package that no path matches is an error.
 var Product = []Room{
 	{"engine", "the contract of a backend", nil, laws},
 	{"engine/memory", "the embedded engine: the default and the reference", []string{"engine"}, laws},
@@ -84,7 +83,7 @@ func Of(pkg string) (room Room, ok bool) {
 	return room, ok
 }
 
-// covers reports whether a pattern stands for a package.
+// covers reports whether a pattern matches a package.
 func covers(pattern, pkg string) bool {
 	if pattern == "..." {
 		return true

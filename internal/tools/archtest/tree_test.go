@@ -75,7 +75,7 @@ func TestModules(t *testing.T) {
 			t.Errorf("%s/go.mod has a replace line, which breaks go install …@version", m.Dir)
 		}
 		if m.Dir == "." && len(file.Require) > 0 {
-			t.Errorf("the root module requires %v", file.Require)
+			t.Errorf("the root module requires %v, want no dependencies", file.Require)
 		}
 		for _, r := range file.Require {
 			if !r.Indirect && !strings.HasPrefix(r.Path, repo.Path) && !strings.Contains(reasons, "https://"+major.ReplaceAllString(r.Path, "")) {

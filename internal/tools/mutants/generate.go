@@ -17,7 +17,7 @@ import (
 // generate returns the mutants that the syntax tree of a package suggests: one
 // for each condition that can be negated, operator that can be swapped, statement
 // that can be dropped and constant that can be changed. Some of them do not
-// compile; a trial finds that out.
+// compile; a trial reports those.
 func generate(root, dir string) ([]change, error) {
 	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	if err != nil {
@@ -42,11 +42,11 @@ func generate(root, dir string) ([]change, error) {
 	return all, nil
 }
 
-// A change is a generated mutant, whose old text begins at an offset: it need not
-// be unique.
+// A change is a generated mutant. Its old text may occur several times in the file, so it
+// has an offset.
 type change struct {
 	mutant
-	at int
+	at int // the byte offset of the old text
 }
 
 // A generator collects the mutants of one file.
@@ -54,8 +54,8 @@ type generator struct {
 	file    string
 	text    string
 	files   *token.FileSet
-	in      string // the function it is in
-	seen    map[string]int
+	in      string         // the function that is being visited
+	seen    map[string]int // the number of mutants by function and kind, for their names
 	changes []change
 }
 
@@ -76,7 +76,7 @@ func generateFile(file string, text []byte) ([]change, error) {
 	return g.changes, nil
 }
 
-// swapped are the operators that are replaced by another one.
+// swapped maps each operator to the operator that replaces it.
 var swapped = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LAND: token.LOR, token.LOR: token.LAND,
@@ -113,8 +113,8 @@ func (g *generator) visit(n ast.Node) bool {
 	return true
 }
 
-// locks reports whether a call locks or unlocks a mutex. Without it the tests
-// only hang or race, which says nothing about them.
+// locks reports whether a call locks or unlocks a mutex. Such calls are not dropped: any
+// test would hang or race, so the mutant would not measure the tests.
 func (g *generator) locks(x ast.Expr) bool {
 	s := g.source(x)
 	return strings.HasSuffix(s, "Lock()") || strings.HasSuffix(s, "Unlock()")
@@ -126,7 +126,8 @@ func (g *generator) source(n ast.Node) string {
 
 func (g *generator) replace(op string, n ast.Node, with string) { g.add(op, n.Pos(), n.End(), with) }
 
-// add adds a mutant. Its name stays the same when lines are added elsewhere.
+// add adds a mutant. Its name contains no line number, so it stays the same when other
+// functions change.
 func (g *generator) add(op string, from, to token.Pos, with string) {
 	begin, end := g.files.Position(from), g.files.Position(to)
 	id := g.in + "." + op
@@ -138,7 +139,8 @@ func (g *generator) add(op string, from, to token.Pos, with string) {
 	}, begin.Offset})
 }
 
-// sample returns n of the mutants, spread by their names and always the same.
+// sample returns n of the mutants. It selects them by a hash of their names, so the same
+// mutants always give the same sample.
 func sample(ms []change, n int) []change {
 	hash := func(m change) uint64 {
 		h := fnv.New64a()

@@ -25,7 +25,7 @@ func TestGenerate(t *testing.T) {
 	var got []string
 	for _, c := range changes {
 		if grown[c.at:c.at+len(c.old)] != c.old {
-			t.Errorf("%s: %q is not at %d", c.name, c.old, c.at)
+			t.Errorf("%s: the old text %q is not at offset %d", c.name, c.old, c.at)
 		}
 		got = append(got, c.name+": "+c.old+" → "+c.new)
 	}
@@ -53,6 +53,6 @@ func TestSampleIsStable(t *testing.T) {
 	}
 	a, b := sample(changes, 3), sample(slices.Clone(changes), 3)
 	if len(a) != 3 || !slices.Equal(a, b) {
-		t.Errorf("got %v and %v", a, b)
+		t.Errorf("two samples are %v and %v, want the same 3 mutants", a, b)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// A target is a package whose mutants are generated and whose own tests must
-// kill them.
+// A target is a package whose mutants are generated. The package's own tests must kill
+// them.
 type target struct {
-	dir    string // of the package, from the root
-	module string // the directory of its module
+	dir    string // the directory of the package, relative to the root
+	module string // the directory of its module, relative to the root
 }
 
 var targets = []target{
@@ -28,18 +28,19 @@ var targets = []target{
 	{"gateway", "gateway"}, {"gateway/config", "gateway"}, {"gateway/admin", "gateway"},
 }
 
-// generatedTimeout bounds the tests of one mutant. A mutant that makes them hang
-// is killed.
+// generatedTimeout bounds the tests of one mutant. A mutant whose tests hang counts as
+// killed.
 const generatedTimeout = time.Minute
 
-// A tally counts what became of generated mutants.
+// A tally counts generated mutants by outcome.
 type tally struct {
 	tried, killed, invalid int
 	survivors              []change
 }
 
-// tryGenerated tries perTarget generated mutants of each target that matches,
-// and lists the survivors. A survivor is no error: it shows where tests are thin.
+// tryGenerated tries perTarget generated mutants of each target, or only of the target with
+// the directory only. It lists the survivors. A survivor is not an error; it shows code that
+// few tests check.
 func tryGenerated(ctx context.Context, w io.Writer, only string, perTarget int) error {
 	root, err := rootDir()
 	if err != nil {
@@ -70,7 +71,7 @@ func tryGenerated(ctx context.Context, w io.Writer, only string, perTarget int) 
 		sum.survivors = append(sum.survivors, got.survivors...)
 	}
 	if sum.tried == 0 {
-		return fmt.Errorf("no target %q", only)
+		return fmt.Errorf("there is no target %q", only)
 	}
 	fmt.Fprintf(w, "mutants: generated, %s in %v\n", sum, time.Since(start).Round(time.Second))
 	return nil
@@ -92,12 +93,12 @@ func (t target) try(ctx context.Context, root string, ms []change) (tally, error
 		sum   = tally{tried: len(ms)}
 		errs  []error
 		all   sync.WaitGroup
-		turns = make(chan struct{}, atOnce)
+		slots = make(chan struct{}, atOnce)
 	)
 	for i, m := range ms {
-		turns <- struct{}{}
+		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-turns }()
+			defer func() { <-slots }()
 			killed, err := t.kills(ctx, root, filepath.Join(tmp, fmt.Sprint(i)), m)
 			mu.Lock()
 			defer mu.Unlock()

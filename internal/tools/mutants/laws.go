@@ -18,7 +18,8 @@ const (
 	skipped state = "skipped"
 )
 
-// laws holds the states of the laws by name, the path of the subtest in TestLaws.
+// laws holds the states of the laws by name. The name is the path of the subtest in
+// TestLaws.
 type laws map[string]state
 
 var (
@@ -47,7 +48,7 @@ func read(out string) laws {
 	return found
 }
 
-// dropGroups removes the subtests that only group those with the given names.
+// dropGroups removes the subtests that only group the subtests with the given names.
 func (l laws) dropGroups(names []string) {
 	for _, name := range names {
 		for group := name; strings.Contains(group, "/"); {

@@ -1,14 +1,15 @@
-// Command mutants tests the tests. It plants one bug after another and checks that
-// a law or a test fails.
+// Command mutants tests the tests. It plants one bug at a time and checks that a law or a
+// test fails.
 //
 //	go run ./internal/tools/mutants -set client [-list] [-run regexp]
 //	go run ./internal/tools/mutants -generated 20 [-pkg guard]
 //
-// A set holds hand-written bugs, as patches in sets/*.txt. It fails if one of them
-// survives, or if a law was broken by none. With -generated the bugs are made from
-// the syntax tree; survivors are listed.
+// A set contains hand-written bugs, as patches in sets/*.txt. The command fails if a bug
+// survives, or if no bug breaks a law. With -generated the command makes the bugs from the
+// syntax tree, and only lists the survivors.
 //
-// Only the compiler sees a bug (go test -overlay): the source has no switch for it.
+// Each bug is an overlay for the compiler (go test -overlay). The source tree does not
+// change.
 package main
 
 import (
@@ -36,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	name := flags.String("set", "memory", "which `set` of mutants to run")
 	only := flags.String("run", "", "run only the mutants whose name matches this `regexp`")
 	generated := flags.Int("generated", 0, "try `n` generated mutants of each package instead of a set")
-	pkg := flags.String("pkg", "", "with -generated, only those of the package in this `directory`")
+	pkg := flags.String("pkg", "", "with -generated, try only mutants of the package in this `directory`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

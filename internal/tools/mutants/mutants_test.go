@@ -31,7 +31,7 @@ func TestRead(t *testing.T) {
 		failed: {"one"}, passed: {"group/two"}, running: {"three"}, paused: {"four"}, skipped: {"five"},
 	} {
 		if names := got.having(state); !slices.Equal(names, want) {
-			t.Errorf("%s: %q, want %q", state, names, want)
+			t.Errorf("%s: got the laws %q, want %q", state, names, want)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestLaws(t *testing.T) {
 }
 `
 
-// TestPanic checks that the laws after one that panics run as well.
+// TestPanic checks that a law that panics does not keep later laws from running.
 func TestPanic(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module crashing\n\ngo 1.25\n", "laws_test.go": crashing} {
@@ -63,7 +63,7 @@ func TestPanic(t *testing.T) {
 	slices.Sort(o.failed)
 	slices.Sort(o.passed)
 	if err != nil || !slices.Equal(o.failed, []string{"group/fails", "group/panics"}) || !slices.Equal(o.passed, []string{"also_holds", "group/holds"}) {
-		t.Errorf("got %+v, error %v", o, err)
+		t.Errorf("got %+v, error %v; want 2 failed laws and 2 passed laws", o, err)
 	}
 }
 
@@ -85,15 +85,14 @@ func TestVerdict(t *testing.T) {
 	}
 	err := v.err(true)
 	if err == nil || !strings.Contains(err.Error(), "survivor survived") || !strings.Contains(err.Error(), `breaks "tame"`) {
-		t.Errorf("got %v, want the survivor and the tame law", err)
+		t.Errorf("got %v, want the survivor and the law that no mutant breaks", err)
 	}
 	if err := v.err(false); strings.Contains(err.Error(), "tame") {
-		t.Errorf("got %v: with some mutants only, laws must not be called tame", err)
+		t.Errorf("got %v; with only some of the mutants, unbroken laws must not be reported", err)
 	}
 }
 
-// TestMutantsFitTheSource fails at once when a change of the source invalidates a
-// mutant.
+// TestMutantsFitTheSource fails if a change of the source invalidates a mutant.
 func TestMutantsFitTheSource(t *testing.T) {
 	root, err := rootDir()
 	if err != nil {
@@ -109,14 +108,14 @@ func TestMutantsFitTheSource(t *testing.T) {
 				t.Errorf("%s %s: its old text occurs %d times in %s, want once, and a different new text", s.name, m.name, n, m.file)
 			}
 			if seen[m.name] || m.why == "" {
-				t.Errorf("%s %s: the name is taken, or the reason is missing", s.name, m.name)
+				t.Errorf("%s %s: two mutants have this name, or the reason is missing", s.name, m.name)
 			}
 			seen[m.name] = true
 		}
 	}
 }
 
-// TestTestsOfMutantsExist fails when a test was renamed.
+// TestTestsOfMutantsExist fails if a test that a mutant names was renamed or removed.
 func TestTestsOfMutantsExist(t *testing.T) {
 	root, err := rootDir()
 	if err != nil {
@@ -130,7 +129,7 @@ func TestTestsOfMutantsExist(t *testing.T) {
 				text, err := os.ReadFile(file)
 				return err == nil && strings.Contains(string(text), "\nfunc "+test+"(t *testing.T) {\n")
 			}) {
-				t.Errorf("%s %s: there is no test %s: name the one that fails", s.name, mutant, name)
+				t.Errorf("%s %s: there is no test %s: name a test that the mutant breaks", s.name, mutant, name)
 			}
 		}
 	}
@@ -155,11 +154,11 @@ func TestParsePatch(t *testing.T) {
 	}
 	want := mutant{name: "a-name", file: "dir/file.go", old: "\tif x {\n\t\tf()\n\t}\n", new: "\tif x {\n\t\tg()\n\t}\n", why: "why not"}
 	if m != want || test != "pkg.TestIt" {
-		t.Errorf("got %+v, %s", m, test)
+		t.Errorf("got %+v, %s; want %+v, pkg.TestIt", m, test, want)
 	}
 	for _, bad := range []string{"no reason\nfile.go\n-x", "a: b\nfile.go", "a: b\nfile.go\nx"} {
 		if _, _, err := parsePatch(bad); err == nil {
-			t.Errorf("%q is accepted", bad)
+			t.Errorf("parsePatch(%q) returned no error", bad)
 		}
 	}
 }

@@ -17,19 +17,19 @@ import (
 // A mutant is a bug: new replaces old, which must occur in file exactly once.
 type mutant struct {
 	name string // words-with-dashes, unique in its set
-	file string // from the root of the repository
+	file string // relative to the root of the repository
 	old  string
 	new  string
-	why  string // the mistake it stands for, or its cost
+	why  string // the effect of the bug
 }
 
-// A set is the mutants that one suite of laws must kill. Without laws, each mutant
-// names its test.
+// A set contains the mutants that one suite of laws must kill. In a set without laws, each
+// mutant names the test that must fail.
 type set struct {
 	name    string
-	dir     string        // the module of the laws, from the root
+	dir     string        // the module of the laws, relative to the root
 	pkg     string        // the package of TestLaws
-	timeout time.Duration // for one run of all laws
+	timeout time.Duration // of one run of all laws
 	mutants []mutant
 	tests   map[string]string // by the name of the mutant; nil if there are laws
 }
@@ -59,7 +59,7 @@ func find(name string) (set, error) {
 	if s.mutants, s.tests, err = readSet(name); err != nil {
 		return set{}, err
 	}
-	if s.pkg != "" { // laws, which need no test
+	if s.pkg != "" { // the set has laws
 		s.tests = nil
 	}
 	return s, nil
@@ -108,14 +108,14 @@ func (s set) sound(ctx context.Context, root, tmp string) (outcome, error) {
 func (s set) tryAll(ctx context.Context, root, tmp string, v *verdict) error {
 	var (
 		all   sync.WaitGroup
-		turns = make(chan struct{}, atOnce)
+		slots = make(chan struct{}, atOnce)
 		mu    sync.Mutex
 		errs  []error
 	)
 	for _, m := range s.mutants {
-		turns <- struct{}{}
+		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-turns }()
+			defer func() { <-slots }()
 			o, err := s.trial(root, tmp, m).run(ctx)
 			mu.Lock()
 			defer mu.Unlock()

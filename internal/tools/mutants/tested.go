@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// test returns the trial of one mutant.
+// test returns the trial of one mutant in a set without laws.
 func (s set) test(root, tmp string, m mutant) trial {
 	pkg, test, _ := strings.Cut(s.tests[m.name], ".")
 	return trial{
@@ -44,8 +44,8 @@ func (s set) soundTests(ctx context.Context, root, tmp string) (all outcome, _ e
 // ended matches the result of a top-level test.
 var ended = regexp.MustCompile(`(?m)^\x16?--- (PASS|FAIL): (\w+) `)
 
-// runTests returns which tests failed. A test that began and did not end has crashed
-// or hung.
+// runTests returns which tests passed and failed. A test that began but did not end has
+// crashed or hung, and counts as failed.
 func (t trial) runTests(ctx context.Context) (o outcome, _ error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(t.tmp, "laws.test"), "-test.v=test2json", "-test.short",
 		"-test.timeout="+t.timeout.String(), "-test.run=^("+strings.Join(t.tests, "|")+")$")

@@ -16,20 +16,20 @@ import (
 // A trial runs the laws on one mutant.
 type trial struct {
 	mutant  mutant
-	at      int // where its old text begins; zero if that is unique
+	at      int // the offset of its old text; zero if the text is unique
 	root    string
 	dir     string
 	pkg     string
-	tmp     string // for this trial alone
+	tmp     string // a temporary directory for this trial
 	timeout time.Duration
-	tests   []string // the tests to run without laws
+	tests   []string // the tests to run, in a set without laws
 }
 
 // An outcome lists the laws that passed and failed.
 type outcome struct{ passed, failed []string }
 
-// run compiles the tests with the mutant once and runs them. If a law crashes the
-// process, it runs those that are left.
+// run compiles the tests with the mutant once and runs them. If a law crashes the process,
+// run starts the process again for the remaining laws.
 func (t trial) run(ctx context.Context) (outcome, error) {
 	if err := t.compile(ctx); err != nil {
 		return outcome{}, err
@@ -62,8 +62,8 @@ func (t trial) run(ctx context.Context) (outcome, error) {
 	}
 }
 
-// culprits returns the laws that crash the process, of those that were running: each
-// is run alone, unless there is only one.
+// culprits returns the suspects that crash the process. The suspects are the laws that were
+// running at the crash. Each is run alone, unless there is only one.
 func (t trial) culprits(ctx context.Context, suspects []string) (guilty []string, _ error) {
 	if len(suspects) == 1 {
 		return suspects, nil
@@ -78,16 +78,16 @@ func (t trial) culprits(ctx context.Context, suspects []string) (guilty []string
 		}
 	}
 	if len(guilty) == 0 {
-		return nil, errors.New("the tests crash, but no law does so alone: run them with the mutant by hand")
+		return nil, errors.New("the tests crash, but no law crashes alone: run the tests with the mutant by hand")
 	}
 	return guilty, nil
 }
 
-// failedExit is the exit code of tests that failed; after a panic it is another.
+// failedExit is the exit code of failed tests. After a panic the code differs.
 const failedExit = 1
 
-// laws runs the tests, and reports whether they crashed, so that some laws may not
-// have run.
+// laws runs the tests. It reports crashed if the process ended early, so that some laws may
+// not have run.
 func (t trial) laws(ctx context.Context, flags ...string) (laws laws, crashed bool, _ error) {
 	flags = append(flags, "-test.v=test2json", "-test.timeout="+t.timeout.String())
 	cmd := exec.CommandContext(ctx, filepath.Join(t.tmp, "laws.test"), flags...)
@@ -127,7 +127,7 @@ func (t trial) compile(ctx context.Context) error {
 }
 
 // errInvalid reports a mutant that does not compile.
-var errInvalid = errors.New("it does not compile")
+var errInvalid = errors.New("the mutant does not compile")
 
 // overlay writes the changed file and the overlay that replaces the original.
 func (t trial) overlay() (string, error) {

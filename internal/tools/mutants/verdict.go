@@ -11,8 +11,8 @@ import (
 
 // A verdict says which mutant broke which laws.
 type verdict struct {
-	laws  []string            // all that pass on the unchanged source
-	kills map[string][]string // by mutant
+	laws  []string            // the laws that pass on the unchanged source
+	kills map[string][]string // the broken laws by mutant
 
 	invalid []error // mutants that do not compile
 }

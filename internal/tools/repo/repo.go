@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// Path is the module path of the root; every other module's begins with it.
+// Path is the module path of the root. The paths of all other modules begin with it.
 const Path = "github.com/interlock-go/interlock"
 
-// Here returns the directory of the repository that the process runs in, and its
-// files: committed or not, without those that git ignores, slash-separated, relative
-// to root and sorted.
+// Here returns the directory of the repository that the process runs in, and its files,
+// committed or not, without files that git ignores. Their names are slash-separated,
+// relative to root and sorted.
 func Here() (root string, files []string, err error) {
 	root, err = top()
 	if err != nil {
@@ -66,8 +66,8 @@ type Module struct {
 	Dir  string // slash-separated, relative to the root; "." for the root itself
 }
 
-// Modules finds the modules among files, the root first. Modules in testdata
-// directories are input of tests and are left out.
+// Modules finds the modules among files, the root first. It omits modules in testdata
+// directories, which are input of tests.
 func Modules(files []string) []Module {
 	var ms []Module
 	for _, name := range files {
@@ -81,7 +81,7 @@ func Modules(files []string) []Module {
 	return ms
 }
 
-// Home returns the module that a file belongs to: the innermost around it.
+// Home returns the module that a file belongs to, which is the innermost one.
 func Home(ms []Module, file string) Module {
 	var home Module
 	for _, m := range ms {

@@ -32,9 +32,9 @@ func citations(text string) (cited []citation) {
 	return cited
 }
 
-// tests holds what citations can name.
+// tests contains the functions and strings that citations can name.
 type tests struct {
-	functions map[string]map[string]bool // by directory and by file
+	functions map[string]map[string]bool // test functions, by directory and by file
 	literals  map[string]map[string]bool // strings, by file
 }
 
@@ -58,7 +58,7 @@ func (t tree) tests() (tests, error) {
 	return found, nil
 }
 
-// isLaws reports whether a file holds laws, which the tests of every engine run.
+// isLaws reports whether a file contains laws, which the tests of every engine run.
 func isLaws(name string) bool {
 	return path.Dir(name) == "engine/enginetest" && path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
 }

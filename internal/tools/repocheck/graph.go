@@ -39,7 +39,7 @@ func graph(t tree) (summary string, wrong []string, err error) {
 		want[architecturePage] = before + begin + roomTable(rooms) + end + after
 	}
 	for name, text := range want {
-		if have, _ := t.read(name); have == text { // a file that is not there differs
+		if have, _ := t.read(name); have == text { // a missing file differs
 			continue
 		}
 		if !t.fix {
@@ -51,8 +51,8 @@ func graph(t tree) (summary string, wrong []string, err error) {
 	return fmt.Sprintf("%d packages, %d imports", len(imports), edges(imports)), wrong, nil
 }
 
-// imports returns which drawn package imports which, without tests and without
-// imports that follow from others.
+// imports returns the imports between the boxes of the picture, without those of tests. It
+// omits an import that also exists indirectly.
 func (t tree) imports() (map[string][]string, error) {
 	args := []string{"list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`}
 	for _, m := range repo.Modules(t.files) {
@@ -97,7 +97,7 @@ func drawn(importPath string) (string, bool) {
 	return strings.TrimSuffix(room.Path, "/..."), true
 }
 
-// reduced drops every import that goes through another one as well.
+// reduced omits every import that also exists indirectly, through another package.
 func reduced(all map[string]map[string]bool) map[string][]string {
 	var reaches func(from, to string) bool
 	reaches = func(from, to string) bool {
@@ -145,7 +145,7 @@ type box struct {
 	row               int
 }
 
-// picture draws the import graph: a package stands above those it imports.
+// picture draws the import graph: a package is above its imports.
 func picture(imports map[string][]string) string {
 	boxes := place(imports)
 	rows := 0
@@ -172,7 +172,7 @@ func picture(imports map[string][]string) string {
 			a, b := boxes[from], boxes[to]
 			x1, y1, x2, y2 := a.x+a.w/2, top(a)+boxHeight, b.x+b.w/2, top(b)
 			class, bend := "edge", (y2-y1)/2
-			if a.row > b.row+1 { // it runs behind other boxes
+			if a.row > b.row+1 { // the edge runs behind other boxes
 				class = "edge far"
 			}
 			fmt.Fprintf(&s, `<path class="%s" d="M%.0f %.0f C%.0f %.0f %.0f %.0f %.0f %.0f"/>`+"\n", class, x1, y1, x1, y1+bend, x2, y2-bend, x2, y2)
@@ -188,8 +188,8 @@ func picture(imports map[string][]string) string {
 	return s.String()
 }
 
-// place puts each package one row above the highest it imports, and orders a row so
-// that packages stand near those they import.
+// place puts each package one row above the highest package that it imports. It orders each
+// row so that packages are near their imports.
 func place(imports map[string][]string) map[string]*box {
 	boxes := make(map[string]*box)
 	var rowOf func(name string) int

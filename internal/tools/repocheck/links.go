@@ -10,9 +10,8 @@ import (
 	"unicode"
 )
 
-// links checks that every relative link in a Markdown file leads to a file in the
-// repository and, if it names one, to a heading in it. It does not follow links to
-// other sites.
+// links checks that the file and the heading of every relative link in a Markdown file
+// exist. It does not follow links to other sites.
 func links(t tree) (summary string, wrong []string, err error) {
 	pages := make(map[string]page)
 	exists := map[string]bool{".": true}

@@ -1,11 +1,11 @@
-// Repocheck checks what the repository says about itself.
+// Repocheck checks that the pages of the repository match its code.
 //
 //	go run ./internal/tools/repocheck [CHECK] [-fix] [-v] [PATH…]
 //
-// Without a CHECK it runs all of them. Each prints its errors and one line that
-// sums them up; any error makes the exit status 1. With -fix it runs the checks that
-// compare a page with its sources, and rewrites the page. With -v it also prints
-// every place it counted, below the given paths.
+// Without a CHECK it runs all of them. Each check prints its errors and a summary of one
+// line; any error makes the exit status 1. With -fix it runs only the checks that compare a
+// page with its sources, and rewrites the page. With -v it also prints every place that it
+// counted below the given paths.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// A tree is the repository, and what the command line asks for.
+// A tree is the repository, and the options of the command line.
 type tree struct {
 	fs.FS
 	root    string
@@ -30,8 +30,8 @@ type tree struct {
 	paths   []string // print places below these only; empty for all
 }
 
-// A check returns one line that sums it up, and one line for each error. The error
-// value is for a check that could not finish.
+// A check returns a summary of one line, and one line for each problem. The error means
+// that the check could not finish.
 type check struct {
 	name  string
 	fixes bool // whether it can rewrite a page
@@ -77,7 +77,7 @@ func run(name string, t tree) (ok bool, err error) {
 		return name != "" && c.name != name || t.fix && !c.fixes
 	})
 	if len(chosen) == 0 {
-		return false, fmt.Errorf("no check %q can do that", name)
+		return false, fmt.Errorf("there is no check %q, or it has no -fix", name)
 	}
 	ok = true
 	for _, c := range chosen {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// forbidden is written so that it does not match itself.
+// forbidden matches texts that no file may contain. The patterns do not match themselves.
 var forbidden = []*regexp.Regexp{
 	// A user's home or a build's directory. A path that begins in the middle of a
 	// word is part of a URL or of a longer path, which is fine.
@@ -17,8 +17,8 @@ var forbidden = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\bartifactory\b|\b(?:nexus|mirrors?)[.][\w-]+[.]\w+`),
 }
 
-// mentions checks that no file names a directory of the machine it was written on,
-// or a host that packages happen to come from.
+// mentions checks that no file names a directory of a developer's machine, or a host that
+// packages are downloaded from.
 func mentions(t tree) (summary string, wrong []string, err error) {
 	for _, name := range t.files {
 		text, err := t.read(name)

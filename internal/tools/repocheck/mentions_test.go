@@ -19,7 +19,7 @@ func TestMentions(t *testing.T) {
 	} {
 		in := tree{FS: fstest.MapFS{"f": {Data: []byte(text)}}, files: []string{"f"}}
 		if _, got, err := mentions(in); err != nil || len(got) != want {
-			t.Errorf("%q: %v, %v, want %d", text, got, err, want)
+			t.Errorf("%q: found %v, %v; want %d mentions", text, got, err, want)
 		}
 	}
 }

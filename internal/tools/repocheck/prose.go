@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// budgetPage holds how often each pattern may occur: a count and a name per line.
+// budgetPage contains the limit of each pattern: a count and a name per line.
 const budgetPage = "internal/tools/repocheck/prose.budget"
 
-// proseShapes are the patterns that a reader stumbles over, by name. They are
-// applied to one paragraph.
+// proseShapes are patterns that make prose hard to read, by name. Each is matched against
+// one paragraph.
 var proseShapes = map[string]*regexp.Regexp{
 	"who-what":  regexp.MustCompile(`(?:^|[.!?:]["')]*\s+)(?:Who|What|Whoever|One that)\b|^(?:who|what|whoever|one that)\b`),
 	"somebody":  regexp.MustCompile(`(?i)\b(?:somebody|nobody|whoever|anybody)\b`),
@@ -26,9 +26,9 @@ var proseShapes = map[string]*regexp.Regexp{
 	"not-shape": regexp.MustCompile(`(?i)\bhas not the shape\b`),
 }
 
-// prose counts these patterns in Go and Lua comments, in Go strings of three words
-// or more, and in English pages. More than the budget is an error. With -v it
-// prints every place; with paths it counts below them and ignores the budget.
+// prose counts these patterns in Go and Lua comments, in Go strings of three words or more,
+// and in English pages. A count above the budget is an error. With -v it prints every place.
+// With paths it counts only below them, and ignores the budget.
 func prose(t tree) (summary string, wrong []string, err error) {
 	counts := make(map[string]int)
 	for _, name := range t.files {
@@ -95,7 +95,7 @@ func (t tree) below(name string) bool {
 
 var sentenceEnd = regexp.MustCompile(`[.!?]["')]*(?:\s|$)`)
 
-// isQuestion reports whether the sentence that goes on with rest is a question.
+// isQuestion reports whether the sentence that ends in rest is a question.
 func isQuestion(rest string) bool {
 	at := sentenceEnd.FindStringIndex(rest)
 	return at != nil && rest[at[0]] == '?'
@@ -107,14 +107,14 @@ func excerpt(text string, at []int) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(text[from:to], "")), " ")
 }
 
-// A paragraph is prose that belongs together, with the line it begins in.
+// A paragraph is a paragraph of prose, with its first line.
 type paragraph struct {
 	line int
 	text string
 }
 
-// paragraphs returns the prose of a file. Files that hold the patterns themselves
-// have none.
+// paragraphs returns the prose of a file. It returns none for files that contain the
+// patterns themselves.
 func (t tree) paragraphs(name string) ([]paragraph, error) {
 	dir, base := path.Split(name)
 	if strings.Contains(dir, "testdata/") || dir == "internal/tools/repocheck/" && strings.HasPrefix(base, "prose") {
@@ -141,8 +141,8 @@ var (
 	tableBreak = regexp.MustCompile(`\s*\|\s*`)
 )
 
-// markdown returns the prose of a page: headings, list items and table cells are
-// paragraphs of their own, code is not prose.
+// markdown returns the prose of a page without code. Each heading, list item and table cell
+// is a paragraph.
 func markdown(text string) []paragraph {
 	var p prosePage
 	for i, line := range proseLines(text) {
@@ -220,7 +220,7 @@ type prosePage struct {
 	open paragraph
 }
 
-// add appends a line to the open paragraph; an empty one ends it.
+// add appends a line to the open paragraph. An empty line ends the paragraph.
 func (p *prosePage) add(line int, text string) {
 	text = strings.TrimSpace(text)
 	switch {

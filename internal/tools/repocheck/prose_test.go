@@ -53,9 +53,9 @@ func TestProse(t *testing.T) {
 
 func TestProseBudget(t *testing.T) {
 	if _, wrong := proseOf(t, "a.md", "He waits.\n"); len(wrong) != 0 {
-		t.Errorf("one place within a budget of one: %q", wrong)
+		t.Errorf("one place with a budget of one: got %q, want no error", wrong)
 	}
 	if _, wrong := proseOf(t, "a.md", "He waits for him.\n"); len(wrong) != 1 || !strings.HasPrefix(wrong[0], "he: 2 places") {
-		t.Errorf("two places in a budget of one: %q", wrong)
+		t.Errorf("two places with a budget of one: got %q, want an error that counts 2", wrong)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const requirementsPage = "docs/requirements.md"
 
-// requirementCounts says how many requirements each group has.
+// requirementCounts is the number of requirements by group.
 var requirementCounts = map[string]int{"L": 10, "R": 3, "S": 9, "P": 10, "T": 15}
 
 var (
@@ -21,10 +21,10 @@ var (
 	requirementRow = regexp.MustCompile(`^\| ([LRSPT][1-9][0-9]?) \| (.*) \| (met|open) \| (.*) ?\|$`)
 )
 
-// requirements checks docs/requirements.md: it lists every requirement, and the
-// tests that name it, in a comment or a subtest. A requirement without a test must
-// be open. Ids appear in tests and on that page only. With -fix it rewrites the
-// column of tests.
+// requirements checks docs/requirements.md. The page lists every requirement, and the tests
+// that name it in a comment or a subtest. A requirement without a test must be open. IDs
+// appear only in tests and on that page. With -fix, requirements rewrites the column of
+// tests.
 func requirements(t tree) (summary string, wrong []string, err error) {
 	proofs, wrong, err := t.requirementProofs()
 	if err != nil {
@@ -84,7 +84,8 @@ func allIDs(yield func(string) bool) {
 	}
 }
 
-// idsIn returns the ids that a text names. P99 is a percentile.
+// idsIn returns the ids that a text names. It ignores numbers that no requirement has, such
+// as P99, a percentile.
 func idsIn(text string) (found []string) {
 	for _, m := range requirementID.FindAllStringSubmatch(text, -1) {
 		if n, _ := strconv.Atoi(m[2]); n <= requirementCounts[m[1]] {
@@ -125,8 +126,9 @@ func (t tree) requirementProofs() (proofs map[string][]string, wrong []string, e
 	return proofs, wrong, nil
 }
 
-// prove adds what a test file names: the sentence of a subtest or a law, else the
-// function whose text or comment names the requirement, else the file.
+// prove adds the citations of a test file to proofs. A citation is the subtest or law whose
+// sentence names the requirement, or else the function whose text or comment names it, or
+// else the file.
 func prove(proofs map[string][]string, name, src string) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, src, parser.ParseComments|parser.SkipObjectResolution)

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// namingL1 is a test file that names L1 in each way there is.
+// namingL1 is a test file that names L1 in each possible way.
 const namingL1 = `package p
 
 // TestDoc proves L1.
@@ -97,11 +97,11 @@ func TestFixRequirements(t *testing.T) {
 	in := requirementTree(t, "| L1 | It locks. | met | |")
 	in.fix = true
 	if _, wrong, err := requirements(in); err != nil || len(wrong) != 0 {
-		t.Fatal(wrong, err)
+		t.Fatalf("requirements with -fix: got %q, %v; want no errors", wrong, err)
 	}
 	in.fix = false
 	if _, wrong, err := requirements(in); err != nil || len(wrong) != 0 {
-		t.Errorf("after a fix: %q, %v", wrong, err)
+		t.Errorf("after a fix: got %q, %v; want no errors", wrong, err)
 	}
 }
 

@@ -47,7 +47,7 @@ var from = regexp.MustCompile(`(?m)^<!-- from: (\S+) -->$`)
 // snippetsOf compares the blocks of one page with their sources, or rewrites them.
 func (t tree) snippetsOf(name, text string) (blocks int, wrong []string, err error) {
 	var page, code strings.Builder
-	source, opened := "", 0 // of the block we are in; opened is the line of its fence
+	source, opened := "", 0 // of the current block; opened is the line of its fence
 	for i, line := range strings.SplitAfter(text, "\n") {
 		trimmed := strings.TrimSpace(line)
 		switch {
@@ -80,7 +80,7 @@ func (t tree) snippetsOf(name, text string) (blocks int, wrong []string, err err
 	return blocks, wrong, err
 }
 
-// outputComment tells the test runner what an example prints.
+// outputComment matches the comment that says what an example prints.
 var outputComment = regexp.MustCompile(`(?ims)^[ \t]*// *(?:unordered )?output:.*\z`)
 
 // cut returns the code that a from comment names.

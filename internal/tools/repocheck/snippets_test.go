@@ -65,7 +65,7 @@ func TestFixSnippets(t *testing.T) {
 	in := examples(t, before+"old\n"+after)
 	in.fix = true
 	if _, wrong, err := snippets(in); err != nil || len(wrong) > 0 {
-		t.Fatal(wrong, err)
+		t.Fatalf("snippets with -fix: got %q, %v; want no errors", wrong, err)
 	}
 	got, err := in.read("README.md")
 	if err != nil {

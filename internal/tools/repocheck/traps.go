@@ -10,7 +10,7 @@ import (
 const (
 	trapsPage     = "docs/traps.md"
 	trapCount     = 80
-	trapsTested   = 65 // at least
+	minTrapTests  = 65 // the least number of traps with a test
 	securityCount = 35
 )
 
@@ -33,8 +33,8 @@ var (
 	noTest      = regexp.MustCompile(`(?:^|<br>\s*)(?:Later|Not here): \S`)
 )
 
-// traps checks docs/traps.md: every trap has a row with a test, or with a reason
-// why it has none, and the tests exist.
+// traps checks docs/traps.md. Every trap has a row with a test, or with a reason why it has
+// no test. The tests exist.
 func traps(t tree) (summary string, wrong []string, err error) {
 	text, err := t.read(trapsPage)
 	if err != nil {
@@ -92,8 +92,8 @@ func traps(t tree) (summary string, wrong []string, err error) {
 			}
 		}
 	}
-	if tested[false] < trapsTested {
-		wrong = append(wrong, fmt.Sprintf("%s: %d traps have a test, want %d at least", trapsPage, tested[false], trapsTested))
+	if tested[false] < minTrapTests {
+		wrong = append(wrong, fmt.Sprintf("%s: %d traps have a test, want at least %d", trapsPage, tested[false], minTrapTests))
 	}
 	return fmt.Sprintf("%d of %d traps and %d of %d security items have a test; %d tests are cited",
 		tested[false], trapCount, tested[true], securityCount, cited), wrong, nil

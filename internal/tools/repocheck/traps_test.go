@@ -27,7 +27,8 @@ func TestLaws(t *testing.T) { for _, l := range laws { t.Run(l, nil) } }
 	"engine/enginetest/deep/laws_x.go": {Data: []byte("package deep\n\nconst x = \"one is granted\"\n")},
 }
 
-// trapList is a correct page, apart from the given proof of trap 7.
+// trapList returns a page of traps. All rows are correct, except that trap 7 has the given
+// proof.
 func trapList(proof string) string {
 	var b strings.Builder
 	b.WriteString("# Traps\n\n| | trap | here | proof |\n|--|--|--|--|\n")
@@ -90,7 +91,7 @@ func TestTrapProofs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, got := checkTraps(t, trapList(c.proof))
 			if c.wrong == "" && len(got) > 0 || c.wrong != "" && (len(got) == 0 || got[0] != c.wrong) {
-				t.Errorf("%q, want %q", got, c.wrong)
+				t.Errorf("errors are %q, want %q", got, c.wrong)
 			}
 		})
 	}
@@ -101,7 +102,7 @@ func TestTrapList(t *testing.T) {
 	without := func(line string) string {
 		t.Helper()
 		if !strings.Contains(good, line) {
-			t.Fatalf("there is no %q", line)
+			t.Fatalf("the page lacks %q", line)
 		}
 		return strings.Replace(good, line, "", 1)
 	}
@@ -116,32 +117,32 @@ func TestTrapList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, got := checkTraps(t, c.text); !slices.Equal(got, c.want) {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("errors are %q, want %q", got, c.want)
 			}
 		})
 	}
 	t.Run("too few tests are an error", func(t *testing.T) {
-		few := strings.Replace(good, proof, " | Later: this. |\n", trapCount-trapsTested-1) // trap 7 has none either
+		few := strings.Replace(good, proof, " | Later: this. |\n", trapCount-minTrapTests-1) // trap 7 has none either
 		if _, got := checkTraps(t, few); len(got) != 0 {
-			t.Errorf("%q", got)
+			t.Errorf("errors are %q, want none with %d tests", got, minTrapTests)
 		}
-		few = strings.Replace(good, proof, " | Later: this. |\n", trapCount-trapsTested)
-		want := []string{"docs/traps.md: 64 traps have a test, want 65 at least"}
+		few = strings.Replace(good, proof, " | Later: this. |\n", trapCount-minTrapTests)
+		want := []string{"docs/traps.md: 64 traps have a test, want at least 65"}
 		if _, got := checkTraps(t, few); !slices.Equal(got, want) {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("errors are %q, want %q", got, want)
 		}
 	})
 	t.Run("the summary counts", func(t *testing.T) {
 		got, _ := checkTraps(t, good)
 		const want = "79 of 80 traps and 35 of 35 security items have a test; 114 tests are cited"
 		if got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("the summary is %q, want %q", got, want)
 		}
 	})
 	t.Run("a test file that does not parse is an error", func(t *testing.T) {
 		broken := fstest.MapFS{"a_test.go": {Data: []byte("pakcage a")}}
 		if _, err := (tree{FS: broken, files: []string{"a_test.go"}}).tests(); err == nil {
-			t.Error("no error")
+			t.Error("tests returned no error")
 		}
 	})
 }
