@@ -39,7 +39,7 @@ func TestFailover(t *testing.T) {
 				p := s.Primary()
 				p.Stop()
 				s.Successor(p)
-				p.Cont() // believes that it is the primary until a sentinel corrects it
+				p.Cont() // acts as the primary until a sentinel demotes it
 			},
 			"unreplicated": func() {
 				p, replicas := s.Primary(), s.Replicas()
@@ -112,10 +112,10 @@ func runRounds(t *testing.T, name, url string, n int, faults map[string]func(), 
 	acked.end()
 	unacked.end()
 	if n := acked.doubles.Load(); n > 0 {
-		t.Errorf("%d acknowledged locks were granted twice", n)
+		t.Errorf("%d acknowledged locks were granted twice, want 0", n)
 	}
 	if n := unacked.backwards.Load() + acked.backwards.Load(); n > 0 {
-		t.Errorf("%d fences were not higher than the fences before them", n)
+		t.Errorf("%d fences were not higher than the fences before them, want 0", n)
 	}
 	if t.Failed() {
 		return
@@ -135,14 +135,14 @@ type lockGroup struct {
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 
-	slow       bool // some holders keep the lock across a failover
+	slow       bool // some workers hold the lock across a failover
 	keys       [failKeys]holderCheck
 	grants     atomic.Int64
 	doubles    atomic.Int64 // grants while another worker believed it held the lock
-	backwards  atomic.Int64
+	backwards  atomic.Int64 // grants whose fence was not higher than earlier fences
 	refusals   atomic.Int64 // documented errors
-	losses     atomic.Int64 // of held locks
-	handedOver sync.Map     // keys are handovers
+	losses     atomic.Int64 // held locks that were lost
+	handedOver sync.Map     // the handovers so far, as keys
 
 	mu      sync.Mutex
 	last    time.Time // time of the last grant
@@ -236,10 +236,10 @@ type handover struct {
 	fence uint64
 }
 
-// recordGrant records a grant, and whether another worker believes it holds the lock. The
-// fence must be above all fences granted before the request, unless a holder that had
-// lost the lock without notice handed it over: then it is lower, and a store refuses it.
-// No two holders may have the same fence.
+// recordGrant records a grant, and whether another worker believes it holds the lock. No two
+// holders may have the same fence. The fence must be higher than all fences granted before
+// the request, with one exception: a holder that did not know of its loss may hand the lock
+// over. Then the fence is lower, and a store refuses it.
 func (g *lockGroup) recordGrant(held context.Context, hold *interlock.Hold, i int, before uint64) {
 	h := &g.keys[i]
 	h.mu.Lock()

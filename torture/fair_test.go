@@ -66,6 +66,6 @@ func killEveryThirdWaiter(t *testing.T) {
 		t.Errorf("%d grants, want %d", report.Grants, want)
 	}
 	if report.Gap > maxIdle {
-		t.Errorf("the lock was idle for %v", report.Gap)
+		t.Errorf("the lock was idle for %v, want at most %v", report.Gap, maxIdle)
 	}
 }

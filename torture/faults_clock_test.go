@@ -20,7 +20,7 @@ var clockRows = []row{
 		_, theirs := f.lock(f.other.Mutex(key)) // at once: for the server the lease has expired
 		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		if theirs.Fence() <= hold.Fence() {
-			t.Errorf("the second holder has fence %d, the first had %d", theirs.Fence(), hold.Fence())
+			t.Errorf("the second holder has fence %d, want one above %d", theirs.Fence(), hold.Fence())
 		}
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
 		f.unlock(theirs)
@@ -36,7 +36,7 @@ var clockRows = []row{
 		f.wantFree(time.Second)
 		_, again := f.lock(fenced)
 		if again.Fence() <= hold.Fence() {
-			t.Errorf("fence went from %d to %d", hold.Fence(), again.Fence())
+			t.Errorf("the fence went from %d to %d, want a higher one", hold.Fence(), again.Fence())
 		}
 		f.unlock(again)
 	}},
@@ -48,8 +48,8 @@ var clockRows = []row{
 	}},
 }
 
-// proveLaw runs one of the client's laws. A test cannot set the clock of its process;
-// these laws simulate one.
+// proveLaw runs one of the client's laws in virtual time, because a test cannot set the
+// clock of its process.
 func proveLaw(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

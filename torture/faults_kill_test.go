@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// queueLifetime is how long a queue of dead waiters is kept at most: until their
-// positions expire, and as long again.
+// queueLifetime is how long the server keeps a queue of dead waiters at most: twice the 5s
+// after which their positions expire, and a second more.
 const queueLifetime = 11 * time.Second
 
 // Rows in which a waiter, a reader or a permit holder is killed.
@@ -26,7 +26,7 @@ var killRows = []row{
 		q.kill(doomed)
 		q.release(t)
 		if report := q.checkServed(t); report.Grants != 2 || report.Gap > maxIdle {
-			t.Errorf("%d grants with a longest gap of %v", report.Grants, report.Gap)
+			t.Errorf("%d grants with a longest gap of %v, want 2 and at most %v", report.Grants, report.Gap, maxIdle)
 		}
 		f.wantNoKeys(queueLifetime)
 	}},
@@ -47,7 +47,7 @@ var killRows = []row{
 		report := q.checkServed(t)
 		fmt.Printf("half of 1,000 killed: %v\n", report)
 		if report.Grants != each+1 || report.Gap > maxIdle {
-			t.Errorf("%d grants with a longest gap of %v", report.Grants, report.Gap)
+			t.Errorf("%d grants with a longest gap of %v, want %d and at most %v", report.Grants, report.Gap, each+1, maxIdle)
 		}
 		f.wantNoKeys(queueLifetime)
 	}},
@@ -67,7 +67,7 @@ var killRows = []row{
 		killed := time.Now()
 		_, second := f.lock(lock.Read())
 		if d := time.Since(killed); d > maxIdle {
-			t.Errorf("a reader was admitted %v after the writer was killed", d)
+			t.Errorf("a reader was admitted %v after the writer was killed, want at most %v", d, maxIdle)
 		}
 		f.unlock(second)
 		f.unlock(reading)
@@ -79,7 +79,7 @@ var killRows = []row{
 		killed := time.Now()
 		_, hold := f.lock(f.client.RWMutex(key).Write())
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("granted after %v with a lease of %v", d, lease)
+			t.Errorf("the writer got the lock after %v, want at most the lease of %v and 1s", d, lease)
 		}
 		f.unlock(hold)
 		f.wantNoKeys(queueLifetime)
@@ -97,7 +97,7 @@ var killRows = []row{
 			defer f.unlock(hold)
 		}
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("%d permits after %v with a lease of %v", permits, d, lease)
+			t.Errorf("all %d permits were acquired after %v, want at most the lease of %v and 1s", permits, d, lease)
 		}
 	}},
 }

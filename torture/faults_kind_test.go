@@ -18,7 +18,7 @@ var kindRows = []row{
 			f.proxy.CutAfterRequest()
 			_, hold := f.lock(f.client.Multi(keys))
 			if n := f.server.Must("EXISTS", keys[0], keys[1], keys[2]); n != "3" {
-				t.Errorf("%s of 3 keys are held", n)
+				t.Errorf("%s of 3 keys are held, want all", n)
 			}
 			f.unlock(hold)
 			f.wantNoKeys(time.Second)
@@ -34,7 +34,7 @@ var kindRows = []row{
 		f.wantErr(err, context.DeadlineExceeded)
 		f.proxy.BlackHole(faultnet.Replies, false)
 		f.proxy.Reset()
-		// One of the three requests may not have been sent: it waited for the batch of the others.
+		// One of the three requests may not have been sent, because it waited for the next batch.
 		f.eventually(10*time.Second, "the clean-up is done", func() bool { return f.client.Stats().CleanedUp >= 2 })
 		f.wantNoKeys(time.Second)
 	}},
@@ -51,7 +51,7 @@ var kindRows = []row{
 				reading = append(reading, f.wantGrant(readers, 1500*time.Millisecond))
 			}
 			if d := time.Since(start); d > 1500*time.Millisecond {
-				t.Errorf("the last reader was woken after %v", d)
+				t.Errorf("the last reader got the lock after %v, want at most 1.5s", d)
 			}
 			for _, hold := range reading {
 				f.unlock(hold)

@@ -20,7 +20,7 @@ var processRows = []row{
 		_ = holder.Process.Signal(syscall.SIGSTOP)
 		_, theirs := f.lock(f.client.Mutex(key))
 		if theirs.Fence() <= first.Fence {
-			t.Errorf("the second holder has fence %d, the first had %d", theirs.Fence(), first.Fence)
+			t.Errorf("the second holder has fence %d, want one above %d", theirs.Fence(), first.Fence)
 		}
 		_ = holder.Process.Signal(syscall.SIGCONT)
 		woken := time.Now()
@@ -28,7 +28,7 @@ var processRows = []row{
 			t.Fatal(err)
 		}
 		if d := time.Since(woken); d > 2*time.Second {
-			t.Errorf("the holder noticed the loss %v after waking", d)
+			t.Errorf("the holder noticed the loss %v after waking, want at most 2s", d)
 		}
 		f.unlock(theirs)
 	}},
@@ -43,7 +43,7 @@ var processRows = []row{
 		killed := time.Now()
 		_, hold := f.lock(f.client.Mutex(key))
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("free after %v with a lease of %v", d, lease)
+			t.Errorf("the lock was free after %v, want at most the lease of %v and 1s", d, lease)
 		}
 		f.unlock(hold)
 	}},
@@ -58,7 +58,7 @@ var processRows = []row{
 			t.Fatal(err)
 		}
 		if left := leftoverKeys(f.server); left != "" {
-			t.Errorf("keys left: %s", left)
+			t.Errorf("the server still has the keys %s, want none", left)
 		}
 	}},
 }

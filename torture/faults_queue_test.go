@@ -30,7 +30,7 @@ var queueRows = []row{
 			f.proxy.CutAfterRequest() // the reply to a request that may be granted
 			got := f.wantGrant(mine, 5*time.Second)
 			if got.Holder() != before || f.server.Must("HGET", key, before) != "1" {
-				t.Errorf("%s was queued, but %s got the lock", before, got.Holder())
+				t.Errorf("%s got the lock, want %s, which was first in the queue", got.Holder(), before)
 			}
 			f.unlock(got)
 			f.wantNoKeys(time.Second)
@@ -73,7 +73,7 @@ var queueRows = []row{
 		f := newFixture(t)
 		now := time.Now().UnixMilli()
 		_, hold := f.lock(f.other.Mutex(key, interlock.Fair()))
-		for i := range 20 { // more than one call removes
+		for i := range 20 { // more entries than one call removes
 			f.server.Must("RPUSH", queueKey, fmt.Sprint("unknown:", i), fmt.Sprint("late:", i), fmt.Sprint("never:", i))
 			f.server.Must("ZADD", timeoutsKey, fmt.Sprint(now-1000), fmt.Sprint("late:", i), fmt.Sprint(now+48*3600*1000), fmt.Sprint("never:", i))
 		}
@@ -197,7 +197,7 @@ func (f *fixture) wantNoKeys(within time.Duration) {
 	var left string
 	defer func() {
 		if f.t.Failed() {
-			f.t.Logf("keys left: %q", left)
+			f.t.Logf("the server still has the keys %q", left)
 		}
 	}()
 	f.eventually(within, "no key of the lock is left", func() bool {

@@ -95,7 +95,7 @@ var serverRows = []row{
 		_, _, err := f.client.Mutex(key).Lock(t.Context())
 		f.wantErr(err, interlock.ErrUnavailable)
 		if d := time.Since(start); d > 12*time.Second {
-			t.Errorf("took %v", d)
+			t.Errorf("Lock returned after %v, want at most 12s", d)
 		}
 		if !f.serverBusy() {
 			t.Error("the script was killed")
@@ -171,7 +171,7 @@ func failoverWithoutTheLock(t *testing.T) {
 		_, theirs := f.lock(second.Mutex(key, opts...))
 		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		if theirs.Fence() <= hold.Fence() {
-			t.Errorf("fenced %v: the second holder has fence %d, the first had %d", fenced, theirs.Fence(), hold.Fence())
+			t.Errorf("fenced %v: the second holder has fence %d, want one above %d", fenced, theirs.Fence(), hold.Fence())
 		}
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
 		f.unlock(theirs)
@@ -179,7 +179,7 @@ func failoverWithoutTheLock(t *testing.T) {
 	}
 }
 
-// exhaustedPool blocks every connection of a go-redis pool but the reserved one.
+// exhaustedPool blocks all connections of a go-redis pool, except the reserved one.
 func exhaustedPool(t *testing.T) {
 	server := redistest.Start(t)
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})

@@ -102,8 +102,9 @@ func (f *fixture) unlock(h *interlock.Hold) {
 	}
 }
 
-// slack is added to every limit in real time: the machine may be slow. A lease that
-// must not be the reason for a success is longer than limit and slack together.
+// slack is added to every limit in real time, because the machine may be slow. Some tests
+// must not succeed because a lease expired. Their leases are longer than limit and slack
+// together.
 const slack = 15 * time.Second
 
 // eventually waits until a condition is true, and fails if that takes too long.
@@ -132,10 +133,10 @@ func (f *fixture) wantLost(ctx context.Context, within time.Duration, why error)
 	select {
 	case <-ctx.Done():
 	case <-time.After(within):
-		f.t.Fatalf("not lost within %v", within)
+		f.t.Fatalf("the hold was not lost within %v", within)
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, why) {
-		f.t.Fatalf("lost with cause %v, want %v", cause, why)
+		f.t.Fatalf("the hold was lost with cause %v, want %v", cause, why)
 	}
 }
 
@@ -144,7 +145,7 @@ func (f *fixture) wantHeld(ctx context.Context, during time.Duration) {
 	f.t.Helper()
 	select {
 	case <-ctx.Done():
-		f.t.Fatalf("lost: %v", context.Cause(ctx))
+		f.t.Fatalf("the hold was lost: %v", context.Cause(ctx))
 	case <-time.After(during):
 	}
 }

@@ -29,10 +29,10 @@ var wakeRows = []row{
 			case mine := <-got:
 				f.unlock(mine)
 			case <-time.After(2 * time.Second):
-				t.Fatal("not woken within 2s")
+				t.Fatal("the waiter did not get the lock within 2s")
 			}
 			if d := time.Since(start); d > 1500*time.Millisecond {
-				t.Errorf("woken after %v", d)
+				t.Errorf("the waiter got the lock after %v, want at most 1.5s", d)
 			}
 		}
 	}},
@@ -77,10 +77,10 @@ var wakeRows = []row{
 		// Polls come later; these attempts are due to the wake-up.
 		tries := f.commandCount("eval") - before - 1
 		if tries > 2*processes {
-			t.Errorf("%d attempts for one release and %d processes", tries, processes)
+			t.Errorf("%d attempts for one release and %d processes, want at most %d", tries, processes, 2*processes)
 		}
 		if len(winners) > 0 {
-			t.Error("two winners")
+			t.Error("two processes got the lock at once")
 		}
 		f.unlock(winner)
 		for range processes - 1 {

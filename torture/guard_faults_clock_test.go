@@ -31,7 +31,7 @@ var guardClockRows = []row{
 		f.server.Step(31 * time.Second)
 		_, theirs := f.begin(f.other)
 		if theirs.Fence() <= claim.Fence() {
-			t.Fatalf("the second claim has fence %d, the first had %d", theirs.Fence(), claim.Fence())
+			t.Fatalf("the second claim has fence %d, want one above %d", theirs.Fence(), claim.Fence())
 		}
 		f.wantErr(claim.Complete("too late"), interlock.ErrLost) // before its watchdog noticed
 		f.wantState(engine.Running)

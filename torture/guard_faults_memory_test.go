@@ -80,14 +80,14 @@ var guardMemoryRows = []row{
 		}
 		f.wantRuns(0)
 		if got := f.server.Must("HGET", name, "field"); got != "value" {
-			t.Errorf("the value has changed to %q", got)
+			t.Errorf("the foreign value is now %q, want it unchanged", got)
 		}
 	}},
 	{38, "result larger than allowed", "the first caller gets it; the work does not run again", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		small := newGuard(t, f.client, f.policy, guard.MaxResult(4))
 		if got := f.do(small, order); got != "result 1" {
-			t.Errorf("the first caller got %q", got)
+			t.Errorf("the first caller got %q, want result 1", got)
 		}
 		for _, g := range []*guard.Guard[string]{small, f.other} {
 			_, err := g.Do(t.Context(), order, f.work)

@@ -38,7 +38,7 @@ var guardProcessRows = []row{
 		})
 		f.resumeAndWantLost(w)
 		if first := f.steps(w)[0].Fence; fence <= first {
-			t.Errorf("the second run has fence %d, the first had %d", fence, first)
+			t.Errorf("the second run has fence %d, want one above %d", fence, first)
 		}
 		f.wantReplay(order, "result 1")
 	}},
@@ -51,7 +51,7 @@ var guardProcessRows = []row{
 		f.wantErr(err, guard.ErrDuplicate)
 		f.wantUnknown(lease + time.Second)
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("unknown after %v with a lease of %v", d, lease)
+			t.Errorf("the outcome was unknown after %v, want at most the lease of %v and 1s", d, lease)
 		}
 		f.wantRuns(0)
 	}},
@@ -64,7 +64,7 @@ var guardProcessRows = []row{
 		killed := time.Now()
 		f.do(f.guard, order)
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("the duplicate ran after %v with a lease of %v", d, lease)
+			t.Errorf("the duplicate ran after %v, want at most the lease of %v and 1s", d, lease)
 		}
 	}},
 	{32, "process killed between effect and settle", "unknown; not run again", func(t *testing.T) {
@@ -116,7 +116,7 @@ var guardProcessRows = []row{
 			})
 		}
 		if _, err := f.other.Do(t.Context(), guard.Of("ada", "late"), f.work); err != nil {
-			t.Errorf("a key that a closed guard refused: %v", err)
+			t.Errorf("a key that the closed guard had refused: another process got %v, want a run", err)
 		}
 	}},
 }
@@ -157,7 +157,7 @@ func (f *guardFixture) resumeAndWantLost(w *worker) {
 	start := time.Now()
 	f.waitForExit(w)
 	if d := time.Since(start); d > 2*time.Second {
-		f.t.Errorf("the process noticed the loss %v after waking", d)
+		f.t.Errorf("the process noticed the loss %v after waking, want at most 2s", d)
 	}
 	if steps := f.steps(w); steps[len(steps)-1].Did != lost {
 		f.t.Errorf("the last step is not %q: %v", lost, steps)
@@ -167,8 +167,8 @@ func (f *guardFixture) resumeAndWantLost(w *worker) {
 // waitForExit waits until a process exits with code 0. After 20s it kills the process.
 func (f *guardFixture) waitForExit(w *worker) {
 	f.t.Helper()
-	late := time.AfterFunc(20*time.Second, func() { _ = w.Process.Kill() })
-	defer late.Stop()
+	timeout := time.AfterFunc(20*time.Second, func() { _ = w.Process.Kill() })
+	defer timeout.Stop()
 	if err := w.Wait(); err != nil {
 		f.t.Fatalf("process %s: %v", w.job.Process, err)
 	}

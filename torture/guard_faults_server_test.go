@@ -111,7 +111,7 @@ var guardServerRows = []row{
 		start := time.Now()
 		f.wantRefused(guard.ErrDown)
 		if d := time.Since(start); d > 8*time.Second {
-			t.Errorf("took %v", d)
+			t.Errorf("Do returned after %v, want at most 8s", d)
 		}
 		f.server.Must("SCRIPT", "KILL")
 		f.do(f.guard, order)
@@ -157,7 +157,7 @@ var guardServerRows = []row{
 	}},
 }
 
-// guardExhaustedPool blocks every connection of a go-redis pool but the reserved one.
+// guardExhaustedPool blocks all connections of a go-redis pool, except the reserved one.
 func guardExhaustedPool(t *testing.T) {
 	server := redistest.Start(t)
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})

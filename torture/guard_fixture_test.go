@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A guardFixture is a fixture with two guards. The first connects through the proxy; the
-// other stands for another process.
+// A guardFixture is a fixture with two guards. The first connects through the proxy. The
+// other acts as another process.
 type guardFixture struct {
 	*fixture
 	policy guard.Policy

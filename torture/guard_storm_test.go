@@ -18,11 +18,11 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestGuardStorm sends a thousand concurrent duplicates of one key in one process, and a
-// thousand more when the work is done (T10). The process sends at most four commands to
-// Redis. If the first call is in another process, it later unsubscribes with one more
-// command. A process without a subscription asks once more, because the server confirms
-// two channels.
+// TestGuardStorm makes a thousand concurrent duplicate calls in one process, and a thousand
+// more when the work is done (T10). The process sends at most four commands to Redis. If the
+// first call is in another process, this process later sends one more command, to
+// unsubscribe. A process that had no subscription sends another one, because the server
+// confirms two channels.
 func TestGuardStorm(t *testing.T) {
 	for _, on := range []guard.OnDuplicate{guard.Replay, guard.Refuse, guard.Wait} {
 		for _, s := range []guardStorm{
@@ -56,7 +56,7 @@ func (s guardStorm) run(t *testing.T, on guard.OnDuplicate) {
 	unsubscribe := f.subscribe()
 	if !s.subscribed {
 		unsubscribe()
-		f.eventually(5*time.Second, "all have unsubscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS") == "" })
+		f.eventually(5*time.Second, "no client is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS") == "" })
 	}
 	first, theirs := f.guard, 0
 	if s.remoteFirst {
@@ -79,9 +79,9 @@ func (s guardStorm) run(t *testing.T, on guard.OnDuplicate) {
 	if f.wantRuns(1); sent.sum()-theirs > s.maxCommands {
 		t.Errorf("%d commands were sent, want at most %d", sent.sum()-theirs, s.maxCommands)
 	}
-	f.eventually(10*time.Second, "all have unsubscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
+	f.eventually(10*time.Second, "no client is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
 	if sent = f.commandsSentSince(before); sent.sum()-theirs > s.maxCommands+s.maxLater {
-		t.Errorf("sent in total: %v, want at most %d", sent, s.maxCommands+s.maxLater)
+		t.Errorf("the commands %v were sent in total, want at most %d", sent, s.maxCommands+s.maxLater)
 	}
 }
 
@@ -118,12 +118,12 @@ func (f *guardFixture) subscribe() (unsubscribe func()) {
 	return stop
 }
 
-// notSent are commands that the server counts but guards do not send: those that our
-// scripts call, heartbeats of connections, and those of the test.
+// notSent are commands that the server counts but guards do not send: commands inside of
+// scripts, heartbeats of connections, and commands of the test.
 var notSent = []string{"time", "exists", "mget", "get", "set", "append", "del", "pttl", "pexpire", "publish", "ping", "info", "pubsub|channels", "pubsub|numsub"}
 
-// commandsSent counts the commands that guards have sent to the server so far: all
-// commands but notSent.
+// commandsSent counts the commands that guards have sent to the server so far: all commands
+// except notSent.
 func (f *guardFixture) commandsSent() tally {
 	f.t.Helper()
 	counts := tally{}
@@ -176,7 +176,7 @@ func TestGuardLoad(t *testing.T) {
 	}
 	tallies, err := readEntries[tally](file)
 	if err != nil || len(tallies) != processes {
-		t.Fatalf("%d processes wrote a tally, want 2: %v", len(tallies), err)
+		t.Fatalf("%d processes wrote a tally, want %d: %v", len(tallies), processes, err)
 	}
 	sum := tally{}
 	for _, counts := range tallies {
@@ -189,7 +189,7 @@ func TestGuardLoad(t *testing.T) {
 		t.Errorf("%.1f %% of the duplicates did not reach Redis, want at least %.0f %%", 100*share, 100*least)
 	}
 	if sum["duplicates"] < 10_000 || float64(sum["duplicates"]) < 0.7*float64(sum["calls"]) {
-		t.Errorf("too few duplicates for a load: %v", sum)
+		t.Errorf("%d of %d calls were duplicates, want at least 10,000 and 70 %%: %v", sum["duplicates"], sum["calls"], sum)
 	}
 	for word, n := range sum {
 		if key, ok := strings.CutPrefix(word, "ran "); ok && n != 1 {

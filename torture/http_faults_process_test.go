@@ -35,7 +35,7 @@ var httpProcessRows = []row{
 		c.finishSlowOrders()
 		c.signal(syscall.SIGCONT)
 		if late := c.wantUnstored(<-got); late.body == second.body {
-			t.Errorf("both processes responded %q", late.body)
+			t.Errorf("both processes responded %q, want different orders", late.body)
 		}
 		c.wantContextEnded(true)
 		for shop := range c.shops {
@@ -48,7 +48,7 @@ var httpProcessRows = []row{
 		got := c.startSlowOrder(t.Context())
 		c.shops[0].kill()
 		if r := <-got; r.err == nil {
-			t.Errorf("the client of a killed process got %d %q", r.status, r.body)
+			t.Errorf("the client of a killed process got %d %q, want an error", r.status, r.body)
 		}
 		for _, shop := range []int{1, 2} {
 			c.retryUntil(shop, outcomeUnknown, inProgress)
@@ -64,7 +64,7 @@ var httpProcessRows = []row{
 		<-got
 		first := c.wantStored(c.retryUntil(1, executed, inProgress))
 		if d := c.events(handlerStarted, book)[1].At.Sub(asked); d < lease {
-			t.Errorf("executed again after %v with a lease of %v", d, lease)
+			t.Errorf("executed again after %v, want at least the lease of %v", d, lease)
 		}
 		c.wantReplay(2, book, first)
 		c.wantExecutions(book, 2)
@@ -120,8 +120,8 @@ func (c *shopCluster) panicOnce() {
 func (c *shopCluster) waitForExit() {
 	c.t.Helper()
 	w := c.shops[0].worker
-	late := time.AfterFunc(40*time.Second, func() { _ = w.Process.Kill() })
-	defer late.Stop()
+	timeout := time.AfterFunc(40*time.Second, func() { _ = w.Process.Kill() })
+	defer timeout.Stop()
 	if err := w.Wait(); err != nil {
 		c.t.Fatalf("process %s: %v", w.job.Process, err)
 	}

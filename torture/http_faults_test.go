@@ -69,7 +69,7 @@ var httpDownRows = []row{
 		for range 2 { // both are executed
 			r := c.wantUnstored(c.order(0, book))
 			if got := r.header.Get("Interlock-Unguarded"); got != "true" {
-				t.Errorf("Interlock-Unguarded is %q", got)
+				t.Errorf("Interlock-Unguarded is %q, want true", got)
 			}
 		}
 		c.wantExecutions(book, 2)
@@ -132,7 +132,7 @@ var httpDownRows = []row{
 		c.server.Stop()
 		r := c.want(c.order(0, book), down)
 		if r.took > 10*time.Second {
-			t.Errorf("the response took %v", r.took)
+			t.Errorf("the response took %v, want at most 10s", r.took)
 		}
 		c.wantExecutions(book, 0)
 		c.server.Cont()

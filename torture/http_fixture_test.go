@@ -79,8 +79,8 @@ func (c *shopCluster) events(did, key string) (found []shopEvent) {
 	return found
 }
 
-// startProxy starts an authenticating reverse proxy in front of the shops. It sends each
-// request to the next shop and does not retry, because it cannot read the body twice.
+// startProxy starts an authenticating reverse proxy in front of the shops. It distributes the
+// requests in turn. It does not retry, because it cannot read a body twice.
 func (c *shopCluster) startProxy() string {
 	c.t.Helper()
 	var targets []*url.URL
@@ -118,8 +118,8 @@ type reply struct {
 	took    time.Duration
 }
 
-// send sends an order once. It names the user both as a client tells the proxy and as the
-// proxy tells a shop.
+// send sends an order once. It sets the user in both header fields: in Authorization, which
+// the proxy reads, and in X-User, which a shop reads.
 func (c *shopCluster) send(ctx context.Context, address, key, body string, fields ...string) (r reply) {
 	start := time.Now()
 	defer func() { r.took = time.Since(start) }()
@@ -215,7 +215,7 @@ func (c *shopCluster) signal(s syscall.Signal) {
 func (c *shopCluster) want(r reply, outcome string) reply {
 	c.t.Helper()
 	if got := r.outcome(); got != outcome {
-		c.t.Fatalf("%s, want %s: %v %q", got, outcome, r.header, r.body)
+		c.t.Fatalf("the outcome is %s, want %s: %v %q", got, outcome, r.header, r.body)
 	}
 	return r
 }
@@ -240,8 +240,8 @@ func (c *shopCluster) wantStored(r reply) reply {
 	return r
 }
 
-// wantReplay checks that a shop replays a response: the same body and header fields,
-// except those about the replay. A shop that was not notified yet responds "in progress".
+// wantReplay checks that a shop replays a response: the same body, and the same header fields
+// except those about the replay. A shop may respond "in progress" until it is notified.
 func (c *shopCluster) wantReplay(shop int, key string, first reply) {
 	c.t.Helper()
 	var again reply
@@ -274,7 +274,7 @@ func (c *shopCluster) wantExecutions(key string, n int) {
 func (c *shopCluster) wantContextEnded(want bool) {
 	c.t.Helper()
 	if all := c.events(handlerDone, book); len(all) != 1 || all[0].Ended != want {
-		c.t.Fatalf("the handler's context ended before the handler: want %v once, got %+v", want, all)
+		c.t.Fatalf("got the events %+v; want one, with Ended %v", all, want)
 	}
 }
 

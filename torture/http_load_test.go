@@ -110,7 +110,7 @@ func TestHTTPLoad(t *testing.T) {
 			fmt.Printf("S4: reference: 950 to 1,000/s, P99 150 ms\n")
 			c.wantEachExecutedOnce(load, guarded.replies)
 			if guarded.rate() < plain/4 { // other tests may run beside this one
-				t.Errorf("%.0f requests per second were answered; without a guard, %.0f", guarded.rate(), plain)
+				t.Errorf("%.0f requests per second were answered, want at least a quarter of the %.0f without a guard", guarded.rate(), plain)
 			}
 		})
 	})
@@ -127,7 +127,7 @@ func (c *shopCluster) compareWithUnguarded(rounds int) float64 {
 		load := arrivals(fmt.Sprint("plain-", round), time.Second)
 		plain := c.sendLoad(load, "/plain")
 		if got := countOutcomes(plain.replies); got[executed] != len(load) {
-			c.t.Fatalf("%v: requests failed without a guard", got)
+			c.t.Fatalf("without a guard: got %v, want %d executed", got, len(load))
 		}
 		load = arrivals(fmt.Sprint("guarded-", round), time.Second)
 		guarded := c.sendLoad(load, "/orders")
@@ -171,7 +171,7 @@ func (c *shopCluster) wantEachExecutedOnce(load []arrival, replies []reply) {
 		}
 		counts := countOutcomes(all)
 		if counts[executed] != 1 {
-			c.t.Fatalf("order %s: %v, want 1 executed", key, counts)
+			c.t.Fatalf("order %s: got %v, want 1 executed", key, counts)
 		}
 		if runs[key] != 1 {
 			c.t.Fatalf("order %s was executed %d times, want 1", key, runs[key])

@@ -76,13 +76,13 @@ func (c *shopCluster) clicksAtOnce(proxyURL string, clicks int) bool {
 	fmt.Printf("S3: %3d submissions at once over HTTP, 3 processes: %v, mean response %v (reference: 75 ms)\n", clicks, got, mean(replies))
 	most := 1 + int(took/time.Second) // one in each interval
 	if n := got[executed]; n < 1 || n > most || n+got[duplicate]+got[stillRunning] != clicks {
-		c.t.Fatalf("%v in %v: want 1 executed and %d refused with 429", got, took, clicks-1)
+		c.t.Fatalf("got %v in %v, want 1 executed and %d refused with 429", got, took, clicks-1)
 	}
 	if most > 1 { // on a machine this busy the clicks were not concurrent
 		return false
 	}
 	if n := clicked(); n != 1 {
-		c.t.Fatalf("the handler ran %d times", n)
+		c.t.Fatalf("the handler ran %d times, want once", n)
 	}
 	for _, r := range replies {
 		// The text says whether the first submission still runs.
@@ -96,10 +96,10 @@ func (c *shopCluster) clicksAtOnce(proxyURL string, clicks int) bool {
 		return c.wantOneOf(r, duplicate, stillRunning, executed) == executed
 	})
 	if d := time.Since(began); d < time.Second {
-		c.t.Fatalf("executed again after %v", d)
+		c.t.Fatalf("executed again after %v, want at least 1s", d)
 	}
 	if n := clicked(); n != 2 {
-		c.t.Fatalf("the handler ran %d times", n)
+		c.t.Fatalf("after the interval the handler ran %d times in total, want 2", n)
 	}
 	return true
 }
@@ -112,7 +112,7 @@ func (c *shopCluster) orderStorm(proxyURL, key string, orders int) {
 	got := countOutcomes(replies)
 	fmt.Printf("S3: %3d orders at once over HTTP, 3 processes: %v, mean response %v (reference: 75 ms)\n", orders, got, mean(replies))
 	if got[executed] != 1 || got[executed]+got[inProgress]+got[replayed] != orders {
-		c.t.Fatalf("%v: want 1 executed and the others duplicates", got)
+		c.t.Fatalf("got %v, want 1 executed and %d duplicates", got, orders-1)
 	}
 	c.wantExecutions(key, 1)
 	var first reply
@@ -152,7 +152,7 @@ func (c *shopCluster) wantOneOf(r reply, outcomes ...string) string {
 	c.t.Helper()
 	got := r.outcome()
 	if !slices.Contains(outcomes, got) {
-		c.t.Fatalf("%s, want one of %q: %q", got, outcomes, r.body)
+		c.t.Fatalf("the outcome is %s, want one of %q: %q", got, outcomes, r.body)
 	}
 	return got
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // TestLinearizable records the answers of a real Redis to concurrent calls, with lost
-// replies and late calls, and checks that the history is linearizable (R2). A history
-// without faults proves little, so the test counts them.
+// replies and late calls, and checks that the history is linearizable (R2). It also requires
+// a minimum number of faults, because a history without faults proves little.
 func TestLinearizable(t *testing.T) {
 	for _, c := range []struct {
 		locks string
@@ -40,15 +40,15 @@ func TestLinearizable(t *testing.T) {
 				}
 				checkHistory(t, r, ops, fired())
 				if left := leftoverKeys(server); left != "" {
-					t.Errorf("keys left: %s", left)
+					t.Errorf("the server still has the keys %s, want none", left)
 				}
 			})
 		}
 	}
 }
 
-// checkHistory checks that a history is linearizable, and that it is not without one of
-// its releases.
+// checkHistory checks that a history is linearizable. As a test of the checker, it also
+// checks that the history is not linearizable without one of its releases.
 func checkHistory(t *testing.T, r *recorder, ops []porcupine.Operation, faults int) {
 	t.Helper()
 	start := time.Now()
@@ -57,7 +57,7 @@ func checkHistory(t *testing.T, r *recorder, ops []porcupine.Operation, faults i
 		t.Name(), verdict, len(ops), r.results[granted], r.results[busy], r.results[unknown], faults,
 		start.Sub(r.start).Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
 	if verdict != porcupine.Ok {
-		t.Fatalf("the checker says %s\n%s", verdict, explain(ops))
+		t.Fatalf("the checker returned %s, want Ok\n%s", verdict, explain(ops))
 	}
 	for name, n := range map[string]struct{ got, least int }{
 		"operations":   {len(ops), r.wanted},
@@ -67,11 +67,11 @@ func checkHistory(t *testing.T, r *recorder, ops []porcupine.Operation, faults i
 		"faults":       {faults, r.wanted / r.faultEvery / 2},
 	} {
 		if n.got < n.least {
-			t.Errorf("%d %s, want at least %d", n.got, name, n.least)
+			t.Errorf("got %d %s, want at least %d", n.got, name, n.least)
 		}
 	}
 	if verdict := porcupine.CheckOperationsTimeout(lockModel(), dropRelease(ops), time.Minute); verdict != porcupine.Illegal {
-		t.Errorf("without one of its releases the checker says %s, want Illegal", verdict)
+		t.Errorf("for a history without one of its releases the checker returned %s, want Illegal", verdict)
 	}
 }
 
@@ -110,8 +110,8 @@ var faultyEngines = map[string]func(*testing.T, *redistest.Server, *recorder) fu
 	},
 }
 
-// callFaults are the faults of a single call. A duplicated call is not among them: the
-// history would need two operations for it.
+// callFaults are the faults of a single call. They do not include a duplicated call, which
+// would need two operations in the history.
 var callFaults = []enginetest.Fault{
 	{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1},
 	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: lateDelay, Times: 1},

@@ -45,10 +45,10 @@ func TestMigration(t *testing.T) {
 	group.end()
 	load.end()
 	if n := group.doubles.Load() + group.backwards.Load(); n > 0 {
-		t.Errorf("%d locks were granted twice or with a fence that was not higher", n)
+		t.Errorf("%d locks were granted twice or with a fence that was not higher, want 0", n)
 	}
 	if n := group.losses.Load(); n > 0 {
-		t.Errorf("%d holds were lost", n)
+		t.Errorf("%d holds were lost, want 0", n)
 	}
 	f := newTopologyFixture(t, c.URL()+"?prefix=fast:")
 	for i := range failKeys {
@@ -123,7 +123,7 @@ func (l *guardLoad) work(ctx context.Context, guards []*guard.Guard[int], i int)
 		}
 		both.Wait()
 		if runs.Load() > 1 {
-			l.t.Errorf("guarded work ran %d times", runs.Load())
+			l.t.Errorf("guarded work ran %d times, want once", runs.Load())
 		}
 		l.done.Add(runs.Load())
 	}

@@ -60,30 +60,31 @@ func TestModel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := porcupine.CheckOperationsTimeout(lockModel(), parseHistory(t, c.calls), time.Minute); got != c.want {
-				t.Errorf("the checker says %s, want %s", got, c.want)
+				t.Errorf("the checker returned %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// parseHistory returns a history of consecutive calls such as "fair 3 busy 1": kind or
-// operation, attempt, answer. A call with a tilde at the end may last until the end.
+// parseHistory returns a history of consecutive calls such as "fair 3 busy 1": a kind or an
+// operation, an attempt, and an answer. A call with a tilde may take effect until the end of
+// the history.
 func parseHistory(t *testing.T, calls string) (history []porcupine.Operation) {
 	t.Helper()
 	kinds := map[string]engine.Kind{"exclusive": engine.Exclusive, "fair": engine.Fair, "read": engine.Read, "write": engine.Write}
 	for i, text := range strings.Split(calls, ", ") {
 		text, long := strings.CutSuffix(text, "~")
 		do, rest, _ := strings.Cut(text, " ")
-		number, said, _ := strings.Cut(rest, " ")
+		number, result, _ := strings.Cut(rest, " ")
 		attempt, err := strconv.Atoi(number)
 		if err != nil {
 			t.Fatalf("invalid call %q", text)
 		}
-		c, a := call{op: do, attempt: attempt}, answer{result: said}
+		c, a := call{op: do, attempt: attempt}, answer{result: result}
 		if kind, ok := kinds[do]; ok {
 			c.op, c.kind, c.queued = "acquire", kind, true
 		}
-		word, figure, _ := strings.Cut(said, " ")
+		word, figure, _ := strings.Cut(result, " ")
 		n, _ := strconv.Atoi(figure)
 		switch word {
 		case granted:

@@ -13,9 +13,9 @@ import (
 type call struct {
 	op      string // acquire, renew or release; an abandon is a release
 	key     string
-	attempt int // also identifies the holder, since each attempt has its own
+	attempt int // also identifies the holder: each attempt has a different one
 	kind    engine.Kind
-	queued  bool // it joins the queue when refused
+	queued  bool // a refused call joins the queue
 }
 
 // An answer is the engine's answer, or unknown if none arrived.
@@ -30,7 +30,7 @@ const (
 	busy      = "busy"
 	renewed   = "renewed"
 	notHolder = "not the holder"
-	unknown   = "unknown" // the call has taken effect, will do so, or never does
+	unknown   = "unknown" // the call has taken effect, will take effect, or never does
 )
 
 // A model is the expected state of one key: its holders and its queue. It assumes that
@@ -49,8 +49,8 @@ type entry struct {
 	fence   uint64 // zero until known
 }
 
-// lockModel returns a porcupine model of locks of every kind, partitioned by key. Later
-// calls decide the outcome of a call without an answer.
+// lockModel returns a porcupine model of locks of every kind, partitioned by key. A call
+// without an answer has several possible outcomes; later calls exclude some of them.
 func lockModel() porcupine.Model {
 	nm := porcupine.NondeterministicModel{
 		Partition: byKey,
@@ -157,9 +157,9 @@ func (m model) ahead(c call) int {
 	return len(m.queue)
 }
 
-// allowsFence reports whether a grant may have this fence. A repeated attempt must get its
-// earlier fence. A new grant must get a higher one than all before, but concurrent readers
-// need not be ordered among each other.
+// allowsFence reports whether a grant may have this fence. A repeated attempt must get the
+// same fence again. A new grant must get a higher fence than all earlier grants, except that
+// a reader may get a lower fence than another reader.
 func (m model) allowsFence(c call, fence uint64) bool {
 	i := slices.IndexFunc(m.holds, func(e entry) bool { return e.attempt == c.attempt })
 	switch {

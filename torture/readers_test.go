@@ -12,8 +12,8 @@ import (
 )
 
 // TestReadersAndWriters runs 50 readers and 5 writers in three processes on a real Redis
-// (T1, T14's stock). No reader overlaps a writer, and no caller waits longer than all
-// others together can take.
+// (T1, and the stock of T14). No reader overlaps a writer. No caller waits longer than all
+// other callers take together.
 func TestReadersAndWriters(t *testing.T) {
 	const (
 		processes        = 3

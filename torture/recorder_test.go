@@ -20,15 +20,15 @@ type recorder struct {
 	engine      engine.Engine
 	id          string // the prefix of its holder ids
 	start       time.Time
-	wanted      int // operations
-	faultEvery  int // operations per fault
+	wanted      int // the number of operations to record
+	faultEvery  int // the number of operations between two faults
 	injectFault func()
 	resolving   sync.WaitGroup
 
 	mu       sync.Mutex
 	ops      []*porcupine.Operation
 	attempts int
-	results  map[string]int // by answer
+	results  map[string]int // the number of operations by answer
 	err      error          // the first unexpected error
 }
 
@@ -73,12 +73,12 @@ func (r *recorder) history() ([]porcupine.Operation, error) {
 	return ops, r.err
 }
 
-// A try is one attempt, which may be repeated.
+// A try is one attempt to acquire a lock. It may send its acquire several times.
 type try struct {
 	*recorder
 	number     int
 	req        engine.Request
-	unresolved []*porcupine.Operation // with an unknown outcome
+	unresolved []*porcupine.Operation // operations with an unknown outcome
 
 	inFlight  sync.WaitGroup // acquires that the engine has not finished
 	arrivedAt atomic.Int64   // when the last acquire reached the engine
@@ -109,12 +109,12 @@ func (r *recorder) newTry(req engine.Request) *try {
 // run retries until the lock is granted or a limit is reached, and then releases it.
 func (a *try) run() {
 	for range 1 + rand.IntN(8) {
-		said := a.acquire()
-		if said == unknown && rand.IntN(3) == 0 {
+		got := a.acquire()
+		if got == unknown && rand.IntN(3) == 0 {
 			break
 		}
 		<-time.After(rand.N(12 * time.Millisecond)) // hold the lock, or wait
-		if said == granted {
+		if got == granted {
 			if rand.IntN(4) == 0 {
 				a.renew()
 			}
@@ -124,7 +124,7 @@ func (a *try) run() {
 	if len(a.unresolved) == 0 {
 		a.releaseUntilAnswered(a.engine.Release)
 	}
-	if len(a.unresolved) > 0 { // the release may have had no answer
+	if len(a.unresolved) > 0 { // also if the release above had no answer
 		a.resolving.Go(a.resolve)
 	}
 }
@@ -147,11 +147,11 @@ func (a *try) resolve() {
 // releaseUntilAnswered repeats the release until it gets an answer.
 func (a *try) releaseUntilAnswered(release func(context.Context, engine.Request) (engine.ReleaseResult, error)) {
 	for range 100 {
-		said := a.call("release", func(ctx context.Context) (answer, error) {
+		got := a.call("release", func(ctx context.Context) (answer, error) {
 			p, err := release(ctx, a.req)
 			return answer{result: p.Outcome.String()}, err
 		})
-		if said != "" && said != unknown {
+		if got != "" && got != unknown {
 			return
 		}
 		<-time.After(5 * time.Millisecond)
@@ -161,15 +161,15 @@ func (a *try) releaseUntilAnswered(release func(context.Context, engine.Request)
 
 func (a *try) acquire() string {
 	a.inFlight.Add(1)
-	said := a.call("acquire", func(ctx context.Context) (answer, error) {
+	got := a.call("acquire", func(ctx context.Context) (answer, error) {
 		g, err := a.engine.Acquire(context.WithValue(ctx, tryKey{}, a), a.req)
 		if refusal := (*engine.BusyError)(nil); errors.As(err, &refusal) {
 			return answer{result: busy, ahead: refusal.Ahead}, nil
 		}
 		return answer{result: granted, fence: g.Fence}, err
 	})
-	a.req.Retry = a.req.Retry || said == unknown
-	return said
+	a.req.Retry = a.req.Retry || got == unknown
+	return got
 }
 
 func (a *try) renew() {
@@ -185,17 +185,17 @@ func (a *try) renew() {
 // call calls the engine and records its answer. If the call had no effect, it returns ""
 // and records nothing.
 func (a *try) call(do string, ask func(context.Context) (answer, error)) string {
-	// Not a deadline: a queue position would end with it, and the model has no clock.
+	// Not a deadline: the queue position would expire with it, but the model has no clock.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer time.AfterFunc(callTimeout, cancel).Stop()
 	op := &porcupine.Operation{Call: a.now()}
-	said, err := ask(ctx)
+	got, err := ask(ctx)
 	op.Return = a.now()
 	switch {
 	case err == nil:
 	case errors.Is(err, engine.ErrUnknown):
-		said = answer{result: unknown}
+		got = answer{result: unknown}
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, context.Canceled):
 		return ""
 	default:
@@ -203,12 +203,12 @@ func (a *try) call(do string, ask func(context.Context) (answer, error)) string 
 		return ""
 	}
 	op.Input = call{op: do, key: a.req.Key, attempt: a.number, kind: a.req.Kind, queued: a.req.QueueLease > 0}
-	op.Output = said
-	if said.result == unknown && do != "renew" { // a renewal leaves nothing behind
+	op.Output = got
+	if got.result == unknown && do != "renew" { // a renewal has no effect to resolve
 		a.unresolved = append(a.unresolved, op)
 	}
 	a.add(op)
-	return said.result
+	return got.result
 }
 
 func (r *recorder) add(op *porcupine.Operation) {
@@ -232,10 +232,11 @@ func (r *recorder) fail(err error) {
 
 func (r *recorder) now() int64 { return int64(time.Since(r.start)) }
 
-// dropRelease returns an invalid history: the part up to a grant, without the release of
-// the exclusive holder before it. No unknown outcome can replace that release.
+// dropRelease returns an invalid history: the part up to a grant, without the release of the
+// exclusive holder before it. That holder has no call with an unknown outcome, which could
+// stand for the release.
 func dropRelease(history []porcupine.Operation) []porcupine.Operation {
-	uncertain := make(map[int]bool) // attempts
+	uncertain := make(map[int]bool) // attempts that have a call with an unknown outcome
 	for _, op := range history {
 		if op.Output.(answer).result == unknown {
 			uncertain[op.Input.(call).attempt] = true

@@ -65,7 +65,7 @@ func TestRouters(t *testing.T) {
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, r)
 				if w.Code != http.StatusOK || w.Body.String() != "order 1 at /orders/7" {
-					t.Errorf("got %d %s", w.Code, w.Body)
+					t.Errorf("got %d %s, want 200 and the first order", w.Code, w.Body)
 				}
 			}
 			r := httptest.NewRequest(http.MethodPost, "/orders/8", strings.NewReader("shoes"))

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// TestScenarios runs the scenarios of the requirements on a real Redis. One guard is this
-// process, and the other stands for another process.
+// TestScenarios runs the scenarios of the requirements on a real Redis. It has two guards:
+// the other acts as another process.
 func TestScenarios(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -89,7 +89,7 @@ func (f *guardFixture) wantRefusedUntil(done <-chan error) (n int) {
 			case !errors.As(err, &duplicate):
 				f.t.Fatalf("a duplicate got %v, want a DuplicateError", err)
 			case duplicate.RetryAfter <= 0 || duplicate.Status != 429:
-				f.t.Errorf("a duplicate was refused with %v left and status %d", duplicate.RetryAfter, duplicate.Status)
+				f.t.Errorf("a duplicate was refused with %v left and status %d, want a time above 0 and 429", duplicate.RetryAfter, duplicate.Status)
 			default:
 				n++
 			}
@@ -165,7 +165,7 @@ func lateRelease(t *testing.T) {
 	now := f.lookup(f.other, order)
 	f.wantErr(claim.Complete("late"), interlock.ErrLost)
 	if after := f.lookup(f.other, order); after.State != engine.Running || after.Fence != now.Fence || after.Fence <= claim.Fence() {
-		t.Errorf("the next claim changed from %+v to %+v", now, after)
+		t.Errorf("the next claim changed from %+v to %+v, want no change and a fence above %d", now, after, claim.Fence())
 	}
 }
 
@@ -243,7 +243,7 @@ func windows(t *testing.T) {
 	for f.runs.Load() == 1 {
 		_, err := f.other.Do(t.Context(), order, f.work)
 		if d := time.Since(start); err == nil && d < 990*time.Millisecond || err != nil && d > 3*time.Second {
-			t.Fatalf("a click after %v returned %v", d, err)
+			t.Fatalf("a click after %v returned %v, want a refusal for 1s and then a run", d, err)
 		}
 		time.Sleep(10 * time.Millisecond) // between two clicks
 	}
@@ -273,7 +273,7 @@ func scopes(t *testing.T) {
 		result := f.do(f.guard, first)
 		for key, want := range same {
 			if got := f.do(f.other, key); (got == result) != want {
-				t.Errorf("%s: %+v got %q after %+v got %q", scope, key, got, first, result)
+				t.Errorf("%s: %+v got %q after %+v got %q; want the same result: %v", scope, key, got, first, result, want)
 			}
 		}
 	}
@@ -291,7 +291,7 @@ func leases(t *testing.T) {
 		f.wantPTTL("lock", order, want)
 		f.complete(claim)
 		if names := f.server.Must("KEYS", "interlock:guard:lock:*"); names != "" {
-			t.Errorf("%s: %s is left", policy.Name, names)
+			t.Errorf("%s: the server still has the locks %s, want none", policy.Name, names)
 		}
 		f.wantPTTL("result", order, 5*time.Minute)
 	}
@@ -417,7 +417,7 @@ func importOnce(t *testing.T) {
 	for _, user := range []string{"ada", "bob", "eve"} {
 		for _, g := range []*guard.Guard[string]{f.guard, f.other} {
 			if got := f.do(g, guard.Of(user, "stock-2026-11")); got != "result 1" {
-				t.Errorf("%s got %q", user, got)
+				t.Errorf("%s got %q, want result 1", user, got)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestStandby(t *testing.T) {
 		side = standby.Primary + standby.Standby - side
 		report, err := operator.Switch(t.Context(), side)
 		if err != nil || len(report.Written) != 2 {
-			t.Fatalf("switch to %v: %+v, %v", side, report, err)
+			t.Fatalf("switch to %v: got %+v, %v; want records on both sides", side, report, err)
 		}
 		time.Sleep(time.Until(report.State.FrozenUntil) + standbyView)
 	}
@@ -81,8 +81,8 @@ func TestStandby(t *testing.T) {
 type round struct {
 	side     standby.Side
 	from, to time.Time
-	here     int // how often a lock was seen on the active side
-	there    int // how often a lock was seen on the other side
+	here     int // how often a poll saw a lock on the active side
+	there    int // how often a poll saw a lock on the other side
 }
 
 // watchServers polls both servers for a while.
@@ -130,7 +130,7 @@ func checkRounds(t *testing.T, file string, rounds []round) {
 		}
 		sides[r.side] += grants
 		if grants == 0 || r.here == 0 || r.there != 0 {
-			t.Errorf("round %d on the %v: %d grants; locks were seen %d times on that side and %d times on the other", i, r.side, grants, r.here, r.there)
+			t.Errorf("round %d on the %v: %d grants; locks were seen %d times on that side and %d times on the other; want grants and locks on that side only", i, r.side, grants, r.here, r.there)
 		}
 	}
 	fmt.Printf("standby: %d switches under load, %d grants on the primary and %d on the standby within the rounds; %v\n",

@@ -53,7 +53,7 @@ func TestStorm(t *testing.T) {
 		}
 	}
 	if n := len(grants); n != processes*goroutines {
-		t.Errorf("%d of %d goroutines got the lock", n, processes*goroutines)
+		t.Errorf("%d of %d goroutines got the lock, want all", n, processes*goroutines)
 	}
 	if left := server.Must("EXISTS", "storm:1"); left != "0" {
 		t.Error("the lock was not released")

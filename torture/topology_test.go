@@ -58,7 +58,7 @@ func isolateReplicas(primary *redistest.Server, replicas ...*redistest.Server) {
 func (f *topologyFixture) wantHigherFence(before, after *interlock.Hold) {
 	f.t.Helper()
 	if after.Fence() <= before.Fence() {
-		f.t.Fatalf("the second fence is %d, the first was %d", after.Fence(), before.Fence())
+		f.t.Fatalf("the second fence is %d, want one above %d", after.Fence(), before.Fence())
 	}
 }
 
@@ -72,7 +72,7 @@ var sentinelRows = []row{
 		f.lockAndUnlockOn(f.other, "fault:2")
 		f.wantHeld(ctx, 7*time.Second)
 		if _, _, err := f.other.Mutex(key).TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
-			t.Errorf("the lock is held, but another caller got %v", err)
+			t.Errorf("another caller got %v for a held lock, want ErrContended", err)
 		}
 		f.unlock(hold)
 	}},
@@ -186,7 +186,7 @@ var clusterRows = []row{
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
 		c.Failover(c.Home(key))
 		if _, _, err := f.other.Mutex(key, interlock.Wait(time.Second)).Lock(t.Context()); !errors.Is(err, interlock.ErrContended) {
-			t.Errorf("the lock is held, but another caller got %v", err)
+			t.Errorf("another caller got %v for a held lock, want ErrContended", err)
 		}
 		f.wantHeld(ctx, 7*time.Second)
 		f.unlock(hold)
@@ -274,7 +274,7 @@ var clusterRows = []row{
 		}
 		for _, name := range []string{"a{b", "a{}b", "a}b"} {
 			if _, _, err := f.client.Mutex(name).Lock(t.Context()); err == nil {
-				t.Errorf("a lock named %q was granted", name)
+				t.Errorf("a lock named %q was granted, want an error", name)
 			}
 		}
 	}},

@@ -32,12 +32,12 @@ type job struct {
 	Process    string // its name in the history or journal
 	Key        string
 	Kind       interlock.Kind
-	Limit      int // of permits
+	Limit      int // number of permits
 	Goroutines int
-	Writers    int           // of the goroutines
-	For        time.Duration // how long it runs
+	Writers    int           // number of goroutines that write
+	For        time.Duration // how long the process runs
 	Hold       time.Duration // longest time that a lock is held
-	Lease      time.Duration // explicit, if set
+	Lease      time.Duration // lease without renewal, if set
 	Watchdog   time.Duration // renewed lease, if set
 
 	Policy  guard.Policy // of the guard, for guardJobs
@@ -87,14 +87,14 @@ func start(t *testing.T, j job) *worker {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	orders, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{Cmd: cmd, job: j, stdin: orders}
+	w := &worker{Cmd: cmd, job: j, stdin: stdin}
 	t.Cleanup(w.kill)
 	return w
 }

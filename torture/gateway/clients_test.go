@@ -31,7 +31,7 @@ func TestGatewayClients(t *testing.T) {
 			out, err := exec.Command(c.program, c.args(f.url+"/orders", key)...).CombinedOutput()
 			for _, want := range []string{"201", "true", fmt.Sprintf(`"for":%q`, key)} {
 				if err != nil || !strings.Contains(string(out), want) {
-					t.Fatalf("%v: no %q in\n%s", err, want, out)
+					t.Fatalf("%s: got %v, want %q in its output:\n%s", c.program, err, want, out)
 				}
 			}
 			if n := f.service.runCount(key); n != 1 {

@@ -170,7 +170,7 @@ func (f *gatewayFixture) unknown() map[string]bool {
 			Next   string `json:"next_cursor"`
 		}
 		if err != nil || resp.StatusCode != http.StatusOK || json.NewDecoder(bytes.NewReader(text)).Decode(&page) != nil {
-			f.t.Fatalf("claims: %d %v %s", resp.StatusCode, err, text)
+			f.t.Fatalf("GET /api/v1/claims: got %d %v, want 200 and JSON\n%s", resp.StatusCode, err, text)
 		}
 		for _, c := range page.Claims {
 			if c.State != "unknown" {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A framework is a service that counts its orders in a file.
+// A framework is a web framework, and the command of a service that counts orders in a file.
 type framework struct {
 	name    string
 	command func(t *testing.T, address string) *exec.Cmd
@@ -28,36 +28,37 @@ var frameworks = []framework{
 	{"Sinatra", rubyOrders("sinatra", "sinatra")},
 }
 
-// No request without a key leads to an order, however a framework behind the gateway reads
-// it. Sent to the framework directly, many of these requests do.
+// The gateway lets no request without a key become an order, however the framework behind it
+// interprets the request. Many of these requests do become orders if they are sent to the
+// framework directly.
 func TestGatewayFrameworks(t *testing.T) {
 	for _, f := range frameworks {
 		t.Run(f.name, func(t *testing.T) {
 			s := startFramework(t, f)
 			gate := proxyTo(t, "http://"+s.address, "--once", "POST /orders=header.Idempotency-Key")
 			gate = strings.TrimPrefix(gate, "http://")
-			works, passed, walks := 0, 0, allWalks()
-			for _, w := range walks {
-				if s.orders(s.address, w) > 0 {
-					works++
+			direct, passed, attacks := 0, 0, allAttacks()
+			for _, a := range attacks {
+				if s.orders(s.address, a) > 0 {
+					direct++
 				}
-				if n := s.orders(gate, w); n > 0 {
+				if n := s.orders(gate, a); n > 0 {
 					if passed++; passed <= 10 {
-						t.Errorf("%d orders without a key through the gateway: %q", n, w)
+						t.Errorf("%d orders without a key passed the gateway, want 0: %q", n, a)
 					}
 				}
 			}
-			if n := s.orders(s.address, request("POST /orders", "")); n != 1 || works == 0 {
-				t.Errorf("without the gateway: %d orders, and %d walks work", n, works)
+			if n := s.orders(s.address, request("POST /orders", "")); n != 1 || direct == 0 {
+				t.Errorf("without the gateway: an ordinary request made %d orders and %d attacks succeeded, want 1 and at least 1", n, direct)
 			}
-			s.ordinary(gate)
-			fmt.Printf("gateway: %s: %d walks, %d of them work without the gateway, %d with it\n", s.version(), len(walks), works, passed)
+			s.checkOrdinary(gate)
+			fmt.Printf("gateway: %s: %d attacks, %d of them succeed without the gateway, %d with it\n", s.version(), len(attacks), direct, passed)
 		})
 	}
 }
 
-// ordinary checks that the gateway passes ordinary requests.
-func (s *frameworkServer) ordinary(gate string) {
+// checkOrdinary checks that the gateway passes ordinary requests.
+func (s *frameworkServer) checkOrdinary(gate string) {
 	s.t.Helper()
 	for _, c := range []struct {
 		line, fields string
@@ -81,9 +82,9 @@ func (s *frameworkServer) ordinary(gate string) {
 	}
 }
 
-// allWalks returns requests without a key. Each tries to be an order that the rule does not
-// see.
-func allWalks() (walks []string) {
+// allAttacks returns requests without a key. Each tries to reach the handler of orders
+// without matching the rule of the gateway.
+func allAttacks() (attacks []string) {
 	// The path is spelled in another way.
 	before := []string{
 		"/", "//", "///", "/./", "/x/../", "/x/%2e%2e/", "/%2f", "/%5c", `/\`, "/;x/", "/%20/", "//x/", "///x/", `/\x/`, "//x:80/", "//u@x/", "/(S(x))/",
@@ -99,40 +100,40 @@ func allWalks() (walks []string) {
 	}
 	for _, a := range after {
 		for _, n := range names {
-			walks = append(walks, request("POST /"+n+a, ""))
+			attacks = append(attacks, request("POST /"+n+a, ""))
 		}
 		for _, b := range before[1:] {
-			walks = append(walks, request("POST "+b+"orders"+a, ""))
+			attacks = append(attacks, request("POST "+b+"orders"+a, ""))
 		}
 	}
 	// A field of the header replaces the path.
 	for _, name := range []string{
 		"Script-Name", "SCRIPT_NAME", "Script_Name", "script.name", "X-Script-Name", "X_SCRIPT_NAME", "X.Script.Name", "X~Script~Name", "X-Forwarded-Prefix", "X_Forwarded_Prefix",
 	} {
-		walks = append(walks, request("POST /x/orders", name+": /x\r\n"), request("POST /x/orders", name+": /y\r\n"+name+": /x\r\n"))
+		attacks = append(attacks, request("POST /x/orders", name+": /x\r\n"), request("POST /x/orders", name+": /y\r\n"+name+": /x\r\n"))
 	}
 	for _, name := range []string{
 		"Path-Info", "PATH_INFO", "Path.Info", "X-Path-Info", "X-Original-URL", "X_Original_URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-Uri", "X-Forwarded-Path",
 		"Request-Uri", "REQUEST_URI", "X-Request-Uri", "Raw-Uri", "Orig-Path-Info", "ORIG_PATH_INFO", "UNENCODED_URL", "IIS_WasUrlRewritten", "Redirect-Url",
 	} {
-		walks = append(walks, request("POST /", name+": /orders\r\n"), request("POST /free", name+": /orders\r\n"))
+		attacks = append(attacks, request("POST /", name+": /orders\r\n"), request("POST /free", name+": /orders\r\n"))
 	}
 	// A field, a parameter or a trailer replaces the method.
 	for _, method := range []string{"GET", "PUT", "DELETE", "OPTIONS", "post", "Post"} {
-		walks = append(walks, request(method+" /orders", ""), request(method+" /orders?_method=POST", ""), request(method+" /orders?x&_METHOD=post", ""))
+		attacks = append(attacks, request(method+" /orders", ""), request(method+" /orders?_method=POST", ""), request(method+" /orders?x&_METHOD=post", ""))
 		for _, name := range []string{
 			"X-HTTP-Method-Override", "X_HTTP_METHOD_OVERRIDE", "x.http.method.override", "X-HTTP-Method", "X-Method-Override", "X~HTTP~Method~Override", "Request-Method", "REQUEST_METHOD",
 		} {
 			for _, value := range []string{"POST", "post", " POST", "POST,GET", "GET\r\n" + name + ": POST"} {
-				walks = append(walks, request(method+" /orders", name+": "+value+"\r\n"))
+				attacks = append(attacks, request(method+" /orders", name+": "+value+"\r\n"))
 			}
 		}
-		walks = append(walks, method+" /orders HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\nTrailer: X-HTTP-Method-Override\r\n\r\n0\r\nX-HTTP-Method-Override: POST\r\n\r\n")
+		attacks = append(attacks, method+" /orders HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\nTrailer: X-HTTP-Method-Override\r\n\r\n0\r\nX-HTTP-Method-Override: POST\r\n\r\n")
 	}
-	// A request is hidden in another, or has no key in effect.
+	// A request is hidden in another one, or has a field that looks like a key.
 	const hidden = "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n"
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(hidden))
-	return append(walks,
+	return append(attacks,
 		request("POST /orders", "Idempotency-Key:\r\n"), request("POST /orders", "Idempotency_Key: 1\r\n"), request("POST /orders", "Connection: Idempotency-Key\r\n"),
 		"POST /orders HTTP/1.0\r\nContent-Length: 0\r\n\r\n", "POST /orders\r\n\r\n",
 		"POST /free HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n\r\n"+hidden,
@@ -180,7 +181,7 @@ func startFramework(t *testing.T, f framework) *frameworkServer {
 	return s
 }
 
-// version returns what the service says about itself.
+// version returns the name and version of the framework, which the service sends.
 func (s *frameworkServer) version() string {
 	s.t.Helper()
 	resp, err := http.Get("http://" + s.address + "/")
@@ -190,7 +191,7 @@ func (s *frameworkServer) version() string {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%d %v %s", resp.StatusCode, err, text)
+		s.t.Fatalf("GET /: got %d %v, want 200\n%s", resp.StatusCode, err, text)
 	}
 	return string(text)
 }
@@ -223,7 +224,7 @@ func (s *frameworkServer) send(address, text string) (statuses []int) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(conn, text); err != nil {
-		return nil // the server has refused the first half
+		return nil // the server closed the connection early
 	}
 	for in := bufio.NewReader(conn); ; {
 		resp, err := http.ReadResponse(in, nil)
@@ -242,7 +243,7 @@ func flaskOrders(t *testing.T, address string) *exec.Cmd {
 	requireProgram(t, "python3")
 	dir := t.TempDir()
 	if out, err := exec.Command("python3", "-m", "pip", "install", "--quiet", "--target", dir, "flask", "gunicorn").CombinedOutput(); err != nil {
-		notToBeHad(t, "Flask on gunicorn", out)
+		skipNotInstallable(t, "Flask on gunicorn", out)
 	}
 	t.Setenv("PYTHONPATH", dir)
 	return exec.Command("python3", "-m", "gunicorn", "--bind", address, "--chdir", "testdata/frameworks", "flask_orders:app")
@@ -259,7 +260,7 @@ func rubyOrders(name, gem string) func(t *testing.T, address string) *exec.Cmd {
 		requireProgram(t, "puma")
 		if out, err := exec.Command("ruby", "-e", "gem '"+gem+"'").CombinedOutput(); err != nil {
 			reason, _, _ := bytes.Cut(out, []byte("\n"))
-			notToBeHad(t, gem+" (apt-get install ruby-"+gem+")", reason)
+			skipNotInstallable(t, gem+" (apt-get install ruby-"+gem+")", reason)
 		}
 		return exec.Command("puma", "--quiet", "--bind", "tcp://"+address, "testdata/frameworks/"+name+".ru")
 	}

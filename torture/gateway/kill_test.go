@@ -29,7 +29,7 @@ func TestGatewayKilled(t *testing.T) {
 		}
 	}
 	if len(cut) < kills {
-		t.Fatalf("%d kills interrupted only %d requests: this proves nothing", kills, len(cut))
+		t.Fatalf("%d kills interrupted %d requests, want at least one per kill", kills, len(cut))
 	}
 	unknown := f.retryInterrupted(cut)
 	listed := f.unknown()
@@ -98,7 +98,7 @@ func (f *gatewayFixture) retryInterrupted(cut []string) int {
 			case r.code == "outcome_unknown" && ran <= 1:
 				unknown.Add(1)
 			case r.status != 201 || ran != 1:
-				f.t.Errorf("%s: %d %s %v after %d runs", key, r.status, r.body, r.err, ran)
+				f.t.Errorf("%s: got %d %s %v after %d runs, want 201 after 1 run", key, r.status, r.body, r.err, ran)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func TestGatewayLoad(t *testing.T) {
 	f := newGateway(t, 2*time.Millisecond)
 	for i := range 50 { // opens connections and loads scripts
 		if r := f.order(t.Context(), fmt.Sprintf("first-order-of-all-%d", i)); r.status != 201 {
-			t.Fatalf("%d %s %v", r.status, r.body, r.err)
+			t.Fatalf("order %d: got %d %s %v, want 201", i, r.status, r.body, r.err)
 		}
 	}
 	keys := arrivals(int(during.Seconds() * perSecond))
@@ -78,7 +78,7 @@ func (f *gatewayFixture) sendLoad(keys []string) ([]reply, time.Duration) {
 }
 
 // checkOnce checks that an order ran once, and that all its requests got the same response
-// or "in progress". It returns the number of the latter.
+// or "in progress". It returns how many got "in progress".
 func (f *gatewayFixture) checkOnce(key string, all []reply) (busy int) {
 	f.t.Helper()
 	if n := f.service.runCount(key); n != 1 {
@@ -91,7 +91,7 @@ func (f *gatewayFixture) checkOnce(key string, all []reply) (busy int) {
 			busy++
 			continue
 		case r.err != nil || r.status != 201:
-			f.t.Errorf("%s: %d %s %v", key, r.status, r.body, r.err)
+			f.t.Errorf("%s: got %d %s %v, want 201", key, r.status, r.body, r.err)
 			continue
 		case !r.replayed:
 			ran++

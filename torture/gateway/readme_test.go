@@ -53,7 +53,7 @@ func TestGatewayReadme(t *testing.T) {
 			}
 			got := strings.Join(responses, "\n")
 			if got != "{\"order\": 1}\n{\"order\": 1}" || !strings.Contains(section, "`{\"order\": 1}`") {
-				t.Errorf("the commands printed\n%s", got)
+				t.Errorf("the commands printed\n%s\nwant the same order twice, as the page says", got)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A bank counts charges by their description. It fails the first request of each, after
-// it has charged.
+// A bank counts charges by their description. It charges on the first request of each
+// description, and then calls fail instead of sending a response.
 type bank struct {
 	mu      sync.Mutex
 	charges map[string]int
@@ -47,7 +47,7 @@ func (b *bank) charged(order string) int {
 func status(code int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Stripe-Should-Retry", "true") // as Stripe says it
+		w.Header().Set("Stripe-Should-Retry", "true") // Stripe sends this field
 		w.WriteHeader(code)
 		fmt.Fprint(w, `{"error": {"message": "the bank failed", "type": "api_error"}}`)
 	}
@@ -62,20 +62,22 @@ func resetConnection(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// Stripe's own clients, with retries on, charge once through a proxy with its defaults.
+// Stripe's own clients, with retries enabled, charge once through a proxy with default
+// settings.
 func TestGatewayStripe(t *testing.T) {
 	clients := map[string]func(t *testing.T) []string{"stripe-python": stripePython, "stripe-go": stripeGo}
 	failures := []struct {
 		name    string
 		fail    func(http.ResponseWriter)
-		charges int    // at most
-		want    string // in what the client prints
+		charges int    // the most charges that are allowed
+		want    string // a part of the client's output
 	}{
 		{"the bank succeeds", nil, 1, "got ch_1"},
 		{"the bank answers 500 once", status(500), 1, "got an error"},
 		{"the bank resets the connection once", resetConnection, 1, "got an error"},
 		{"a proxy of the bank answers 502 once", status(502), 1, "got an error"},
-		{"the bank answers 503 once and did nothing", status(503), 2, "got"}, // not every client retries it
+		// A 503 means that nothing happened, so a second request is allowed. Not every client retries.
+		{"the bank answers 503 once", status(503), 2, "got"},
 	}
 	for name, install := range clients {
 		t.Run(name, func(t *testing.T) {
@@ -90,19 +92,19 @@ func TestGatewayStripe(t *testing.T) {
 					defer cancel()
 					out, err := exec.CommandContext(ctx, command[0], append(command[1:], proxyTo(t, service.URL), order)...).CombinedOutput()
 					if err != nil || !strings.Contains(string(out), f.want) {
-						t.Errorf("%v: no %q in\n%s", err, f.want, out)
+						t.Errorf("the client: got %v, want %q in its output:\n%s", err, f.want, out)
 					}
 					if n := b.charged(order); n == 0 || n > f.charges {
-						t.Errorf("the bank was asked %d times, want at most %d", n, f.charges)
+						t.Errorf("the bank charged %d times, want at least 1 and at most %d", n, f.charges)
 					}
-					fmt.Printf("gateway: %-13s %-41s: asked %d times, the client %s\n", name, f.name, b.charged(order), strings.TrimSpace(string(out)))
+					fmt.Printf("gateway: %-13s %-41s: charged %d times, the client %s\n", name, f.name, b.charged(order), strings.TrimSpace(string(out)))
 				})
 			}
 		})
 	}
 }
 
-// proxyTo starts interlock proxy, by default without further flags, and returns its URL.
+// proxyTo starts interlock proxy in front of a service and returns its URL.
 func proxyTo(t *testing.T, to string, flags ...string) string {
 	t.Helper()
 	address := freeAddress(t)
@@ -122,7 +124,7 @@ func stripePython(t *testing.T) []string {
 	dir := t.TempDir()
 	out, err := exec.Command("python3", "-m", "pip", "install", "--quiet", "--target", dir, "stripe").CombinedOutput()
 	if err != nil {
-		notToBeHad(t, "stripe-python", out)
+		skipNotInstallable(t, "stripe-python", out)
 	}
 	t.Setenv("PYTHONPATH", dir)
 	return []string{"python3", "testdata/charge.py"}
@@ -145,14 +147,14 @@ func stripeGo(t *testing.T) []string {
 	build := exec.Command("go", "build", "-mod=mod", "-o", "stripe", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	if out, err := build.CombinedOutput(); err != nil {
-		notToBeHad(t, "stripe-go", out)
+		skipNotInstallable(t, "stripe-go", out)
 	}
 	return []string{filepath.Join(dir, "stripe")}
 }
 
-// notToBeHad skips a test without its package, and says so.
-func notToBeHad(t *testing.T, name string, out []byte) {
+// skipNotInstallable skips a test whose package cannot be installed, and prints the reason.
+func skipNotInstallable(t *testing.T, name string, out []byte) {
 	t.Helper()
-	fmt.Printf("gateway: NOT CHECKED with %s, which is not to be had here: %s\n", name, strings.TrimSpace(string(out[max(0, len(out)-200):])))
+	fmt.Printf("gateway: NOT CHECKED with %s, which cannot be installed: %s\n", name, strings.TrimSpace(string(out[max(0, len(out)-200):])))
 	t.SkipNow()
 }

@@ -58,7 +58,7 @@ func (f *gatewayFixture) upgrade(t *testing.T, path string, want ...string) (net
 			return conn, in
 		}
 	}
-	t.Fatalf("%s: %s, want one of %q", path, answer.Status, want)
+	t.Fatalf("%s: got %s, want one of %q", path, answer.Status, want)
 	return nil, nil
 }
 
@@ -115,7 +115,7 @@ func readServerFrame(t *testing.T, in io.Reader) string {
 	t.Helper()
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(in, head); err != nil || !bytes.Equal(head[:1], []byte{0x81}) {
-		t.Fatalf("not a text frame: %x %v", head, err)
+		t.Fatalf("got the frame %x, %v; want a text frame", head, err)
 	}
 	text := make([]byte, head[1])
 	if _, err := io.ReadFull(in, text); err != nil {

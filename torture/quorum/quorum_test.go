@@ -202,7 +202,7 @@ func TestQuorumWithThreeOfFiveDown(t *testing.T) {
 				t.Errorf("hold %d ended with %v, want a LostError", i, context.Cause(ctx))
 			}
 		})
-		all.Go(func() { // a waiter gets it only afterwards, although the three nodes restart empty
+		all.Go(func() { // a waiter gets the lock only after the loss, although three nodes restart empty
 			ctx2, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for {
@@ -249,7 +249,7 @@ func TestQuorumWithARestartedNode(t *testing.T) {
 			f.waitUntilReady(mine)
 			ann := engine.Request{Key: "k", Holder: "ann:1", Attempt: "1", Lease: longest}
 			bob := engine.Request{Key: "k", Holder: "bob:1", Attempt: "1", Lease: longest}
-			cut(proxies[3:]...) // permanently: after a won vote the engine still asks the rest
+			cut(proxies[3:]...) // permanently: after a won vote the engine still asks the other nodes
 			if _, err := mine.Acquire(t.Context(), ann); err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func TestQuorumWithARestartedNode(t *testing.T) {
 				granted = err == nil
 			}
 			if granted != c.twice {
-				t.Errorf("second grant: %v, want %v", granted, c.twice)
+				t.Errorf("the lock was granted twice: %v, want %v", granted, c.twice)
 			}
 			if c.twice {
 				return

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// Go allows no overlay of files in the module cache. A module there is woven with
-// -toolexec; if that is not possible, the error says what to do.
+// An overlay cannot replace files in the module cache, so a module there is woven with
+// -toolexec. If that is not possible, the error says what to do.
 func TestWeavingOfTheModuleCache(t *testing.T) {
 	tr := dependencyTree(t)
 	for _, e := range tr.env {
@@ -26,17 +26,17 @@ func TestWeavingOfTheModuleCache(t *testing.T) {
 		return strings.Join(got, " ")
 	}
 	if got := args("run . -x"); got != "run -toolexec=il weave . -x" {
-		t.Errorf("the command becomes %s", got)
+		t.Errorf("go run: got %s, want -toolexec", got)
 	}
 	if got := args("test -cover -overlay=own.json ./..."); !strings.Contains(got, "own.json: no such file") {
-		t.Errorf("a missing overlay file: got %s", got)
+		t.Errorf("a missing overlay file: got %s, want an error that names it", got)
 	}
 	tr.write(t, map[string]string{"own.json": `{"Replace": {}}`})
 	if got := args("test -cover -overlay=own.json ./..."); got != "test -toolexec=il weave -cover -overlay=own.json ./..." {
-		t.Errorf("the command becomes %s", got)
+		t.Errorf("go test with the user's overlay: got %s, want -toolexec as well", got)
 	}
 	if got := args("build -toolexec=weave ."); got != "build -toolexec=weave ." {
-		t.Errorf("the command becomes %s", got)
+		t.Errorf("go build with -toolexec=weave: got %s, want no change", got)
 	}
 	if got := args("build -toolexec=mine ."); !strings.Contains(got, "directives in example.com/bank") || !strings.Contains(got, "go mod vendor") {
 		t.Errorf("a second toolexec: got %s, want an error", got)
@@ -49,10 +49,10 @@ func TestWeavingOfTheModuleCache(t *testing.T) {
 	t.Run("with a vendor directory the overlay is used", func(t *testing.T) {
 		tr.must(t, "go", "mod", "vendor")
 		if got := args("run ."); !strings.HasPrefix(got, "run -overlay=") {
-			t.Errorf("the command becomes %s", got)
+			t.Errorf("go run with a vendor directory: got %s, want -overlay", got)
 		}
 		if dir := tr.must(t, goArgs(t, overlay, "list", "-f={{.Dir}}", "example.com/bank")...); dir != filepath.Join(tr.dir, "vendor", "example.com", "bank")+"\n" {
-			t.Errorf("the package is in %s", dir)
+			t.Errorf("the package is in %s, want the vendor directory", dir)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestWeavingEverywhere(t *testing.T) {
 		packages = []string{"./parser/...", "./checker"}
 	}
 	m := instrumentModule(t)
-	notes := filepath.Join(t.TempDir(), "turns")
+	notes := filepath.Join(t.TempDir(), "calls")
 	if err := os.Mkdir(notes, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestWeavingEverywhere(t *testing.T) {
 	count, failing := map[string]int{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
 		if woven[name] != plain[name] {
-			t.Errorf("%s: %q woven, %q unwoven", name, woven[name], plain[name])
+			t.Errorf("%s: the outcome is %q woven and %q unwoven, want the same", name, woven[name], plain[name])
 		}
 		count[plain[name]]++
 		if plain[name] == "fail" {
@@ -87,7 +87,7 @@ func TestWeavingEverywhere(t *testing.T) {
 		}
 	}
 	if len(woven) != len(plain) {
-		t.Errorf("%d outcomes woven, %d unwoven", len(woven), len(plain))
+		t.Errorf("%d outcomes woven and %d unwoven, want the same number", len(woven), len(plain))
 	}
 	if count["pass"] < 100 || count["build-fail"] > 0 || locks < 10_000 {
 		t.Errorf("outcomes: %v with %d locks, want at least 100 passed tests and 10,000 locks", count, locks)

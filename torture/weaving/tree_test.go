@@ -28,8 +28,8 @@ func Move(ctx context.Context, id string, then func(where string) error) error {
 }
 `
 
-// shop is a program that calls locked functions from within themselves. Only the lock
-// refuses the second call. BANK is the import path of bank.
+// shop is a program with locked functions that call themselves. The lock refuses the nested
+// call. BANK is the import path of bank.
 const shop = `package main
 
 import (
@@ -137,7 +137,7 @@ func newTree(t *testing.T, bankText string) *tree {
 		"go.mod":       goMod("example.com/shop"),
 		"bank/bank.go": bankText,
 	})
-	if strings.Contains(bankText, "\r\n") { // the program too
+	if strings.Contains(bankText, "\r\n") { // the program has such line ends, too
 		tr.write(t, map[string]string{"main.go": strings.ReplaceAll(strings.ReplaceAll(shop, "BANK", tr.bank), "\n", "\r\n")})
 	}
 	return tr

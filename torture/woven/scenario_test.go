@@ -180,11 +180,11 @@ func (sc *scenario) wait() {
 	n := 0
 	for _, p := range sc.running {
 		if err := p.Wait(); err != nil {
-			sc.t.Fatalf("%v: %s", err, p.err.String())
+			sc.t.Fatalf("a process failed: %v\n%s", err, p.err.String())
 		}
 		counts := map[string]int{}
 		if err := json.Unmarshal([]byte(p.out.String()), &counts); err != nil {
-			sc.t.Fatalf("%v: %s", err, p.out.String())
+			sc.t.Fatalf("the output of a process is not JSON: %v\n%s", err, p.out.String())
 		}
 		for outcome, calls := range counts {
 			sc.outcomes[outcome] += calls

@@ -71,7 +71,7 @@ func TestWovenStock(t *testing.T) {
 	sc.run()
 	// T14 stock: a reader never sees an incomplete change, and readers do not exclude each other.
 	if sc.outcomes["moved"] != all/3 || sc.outcomes["read alone"]+sc.outcomes["read together"] != all-all/3 || sc.outcomes["read together"] == 0 {
-		t.Errorf("unexpected outcomes %v", sc.outcomes)
+		t.Errorf("got %v, want %d moved, the others read, and some of them together", sc.outcomes, all/3)
 	}
 	sc.wantValue("shelf:tea", 1000-all/3)
 	sc.wantValue("reserved:tea", all/3)
@@ -91,7 +91,7 @@ func TestWovenReport(t *testing.T) {
 		case "report, audit lost":
 			made, lost = made+n, lost+n
 		default: // such as an audit whose lock was renewed
-			t.Errorf("%d calls had the outcome %q", n, outcome)
+			t.Errorf("%d calls had the outcome %q, want none", n, outcome)
 		}
 	}
 	// T3 log report: an explicit lease is not renewed, and the loss is reported.
@@ -105,7 +105,7 @@ func TestWovenRegistration(t *testing.T) {
 	sc.run()
 	// R1: a phone number is registered once, and every other caller learns why not.
 	if sc.outcomes["registered"] != 10 || sc.outcomes["exists already"]+sc.outcomes["being registered"] != all-10 {
-		t.Errorf("unexpected outcomes %v", sc.outcomes)
+		t.Errorf("got %v, want 10 registered and %d refused", sc.outcomes, all-10)
 	}
 	rows := sc.list("users")
 	slices.Sort(rows)
@@ -163,7 +163,7 @@ func TestWovenProgramWithoutWeaving(t *testing.T) {
 	t.Run("a plain build refuses to start", func(t *testing.T) {
 		code, out := runPlain(t)
 		if code != 78 || !strings.Contains(out, "compiled without weaving") {
-			t.Errorf("the program exited with %d and printed %q", code, out)
+			t.Errorf("the program exited with %d and printed %q, want 78 and an explanation", code, out)
 		}
 	})
 	t.Run("the same code without its locks has races", func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestWovenProgramWithoutWeaving(t *testing.T) {
 		sc.server().Must("SET", "money:ann", "150")
 		sc.run()
 		if sc.outcomes["deducted"] <= 150 && sc.value("money:ann") == 0 {
-			t.Errorf("outcomes %v, as if there were locks", sc.outcomes)
+			t.Errorf("got %v, want races: more than 150 deductions or money left", sc.outcomes)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Interlock replaces the real command in the short form of the tests. It has four of its
-// verbs and compiles in a tenth of the time.
+// Interlock replaces the real command in the short form of the tests. It has four of the
+// real commands and compiles in a tenth of the time.
 package main
 
 import (
