@@ -29,7 +29,7 @@ func TestExclusion(t *testing.T) {
 			for column, pair := range map[string]string{goToJava: "GJ", javaToGo: "JG"} {
 				n := strings.Count(text, pair)
 				if n == 0 {
-					t.Errorf("the lock never passed %s: %s", column, text)
+					t.Errorf("the lock never passed from one language to the other (%s): %s", column, text)
 				}
 				table.record(row, column, "%d holds, none lost; passed %d times", len(text)/2, n)
 			}

@@ -35,7 +35,7 @@ func TestReentry(t *testing.T) {
 		f.must(j.lock(l))
 		f.must(j.lock(l))
 		if holder := f.holderOf(l); holder.Count != 2 {
-			t.Errorf("Java locked twice, but Go counts %d", holder.Count)
+			t.Errorf("Go counts %d acquisitions of Java's lock, want 2", holder.Count)
 		}
 		f.must(j.unlock(l))
 		f.wantRefused(g, l)

@@ -52,7 +52,7 @@ func (f *fixture) wake(d direction, l lock, kind string) time.Duration {
 	f.waitForSubscribers(l, 1)
 	select {
 	case <-got:
-		f.t.Fatal("got a lock that is held")
+		f.t.Fatal("the waiter got the lock before its release")
 	default:
 	}
 	began := time.Now()

@@ -176,7 +176,7 @@ func unknownKind(k Kind) string {
 		return fmt.Sprintf("kind=%s: use plain, or reentrant, which is the default", k)
 	}
 	if strings.EqualFold(string(k), "red") || strings.EqualFold(string(k), "redlock") {
-		return fmt.Sprintf("kind=%s: a lock on several servers is a choice of the client's engine; see package quorum", k)
+		return fmt.Sprintf("kind=%s: for a lock on several servers, open the client on the engine of package quorum", k)
 	}
 	return unknownWord("kind", k, Reentrant, Plain, Fair, Read, Write)
 }

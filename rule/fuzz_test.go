@@ -69,10 +69,10 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		if uses(tmpl, "a") && a != c {
-			t.Fatalf("%q: %q and %q both make %q", text, a, c, one)
+			t.Fatalf("%q: the parts %q and %q have the same key %q", text, a, c, one)
 		}
 		if uses(tmpl, "b") && b != d {
-			t.Fatalf("%q: %q and %q both make %q", text, b, d, one)
+			t.Fatalf("%q: the parts %q and %q have the same key %q", text, b, d, one)
 		}
 	})
 }

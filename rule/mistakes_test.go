@@ -44,7 +44,7 @@ var mistakes = []struct{ line, want string }{
 	{"lock kind=fiar", `1:11: kind=fiar: did you mean fair? (reentrant, plain, fair, read, write)`},
 	{"lock kind=spin", `1:11: kind=spin: choose one of reentrant, plain, fair, read, write`},
 	{"lock kind=mutex", `1:11: kind=mutex: use plain, or reentrant, which is the default`},
-	{"lock kind=red", `1:11: kind=red: a lock on several servers is a choice of the client's engine; see package quorum`},
+	{"lock kind=red", `1:11: kind=red: for a lock on several servers, open the client on the engine of package quorum`},
 	{"lock on-timeout=ignore", `1:17: on-timeout=ignore: choose one of error, skip, panic, call:f`},
 	{"lock on-timeout=proceed", `1:17: on-timeout=proceed would run the work without its lock: use error, skip, panic or call:f`},
 	{"lock on-timeout=call:", `1:17: on-timeout=call: needs a function with the same parameters and results, as in on-timeout=call:busy`},

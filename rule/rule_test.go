@@ -128,7 +128,7 @@ func TestPolicy(t *testing.T) {
 	} {
 		r, errs := rule.ParseLine(line)
 		if errs.Err() != nil {
-			t.Errorf("%s: %v", line, errs)
+			t.Errorf("%s: ParseLine returned %v", line, errs)
 			continue
 		}
 		got := r.Policy()
@@ -136,7 +136,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", line, got, want)
 		}
 		if err := got.Check(); err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: Check of the policy returned %v", line, err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestTemplates(t *testing.T) {
 	} {
 		tmpl, err := rule.ParseTemplate(text, rule.Pos{Line: 1, Col: 1})
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("ParseTemplate(%q): %v", text, err)
 			continue
 		}
 		if got, err := tmpl.Key(r); got != want || err != nil {

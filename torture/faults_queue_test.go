@@ -153,7 +153,7 @@ func (f *fixture) wantOneByOne(got <-chan *interlock.Hold, n int, within time.Du
 	for range n {
 		hold := f.wantGrant(got, within)
 		if holder := f.server.Must("HKEYS", key); !strings.Contains(holder, hold.Holder()) || len(got) > 0 {
-			f.t.Errorf("%s got the lock, but the server's holder is %q", hold.Holder(), holder)
+			f.t.Errorf("%s got the lock, but the server's holder is %q, or a second waiter got it", hold.Holder(), holder)
 		}
 		f.unlock(hold)
 	}

@@ -98,7 +98,7 @@ var serverRows = []row{
 			t.Errorf("Lock returned after %v, want at most 12s", d)
 		}
 		if !f.serverBusy() {
-			t.Error("the script was killed")
+			t.Error("the script was killed, want it to keep running")
 		}
 		f.server.Kill()
 	}},

@@ -235,7 +235,7 @@ func (c *shopCluster) wantStored(r reply) reply {
 	c.t.Helper()
 	c.want(r, executed)
 	if got := r.header.Get("Idempotency-Stored"); got != "" || r.header.Get("Idempotency-Expires") == "" {
-		c.t.Fatalf("the response has no Idempotency-Expires field: %v", r.header)
+		c.t.Fatalf("the header is %v, want Idempotency-Expires and no Idempotency-Stored", r.header)
 	}
 	return r
 }

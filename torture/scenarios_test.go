@@ -200,7 +200,7 @@ func oneTrip(t *testing.T) {
 	}
 	const slack = 2 * time.Millisecond // both values are rounded
 	if left := duplicate.RetryAfter; left > most+slack || left < least-slack {
-		t.Errorf("RetryAfter is %v; the server's PTTL is %v before and %v after", left, most, least)
+		t.Errorf("RetryAfter is %v, want it between the server's PTTL before (%v) and after (%v) the call", left, most, least)
 	}
 }
 

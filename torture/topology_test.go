@@ -267,7 +267,7 @@ var clusterRows = []row{
 			} {
 				_, hold, err := lock.Lock(t.Context())
 				if err != nil {
-					t.Fatalf("%s: %v", name, err)
+					t.Fatalf("Lock of %s: %v", name, err)
 				}
 				f.unlock(hold)
 			}

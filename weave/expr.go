@@ -48,7 +48,7 @@ func (w *weaver) single(d *directive, o option) *expr {
 func (w *weaver) exprs(d *directive, o option) []expr {
 	const before = "f("
 	if at, ok := comment(o.value); ok {
-		w.complain(d, o.at+token.Pos(at), "%s=%s: an expression cannot contain a comment; put the comment after the last option, behind a space", o.name, o.value)
+		w.complain(d, o.at+token.Pos(at), "%s=%s: an expression cannot contain a comment; write // and the comment after the last option", o.name, o.value)
 		return nil
 	}
 	fset := token.NewFileSet()

@@ -36,7 +36,7 @@ func TestArgumentsForGo(t *testing.T) {
 	} {
 		got, err := weave.Go(t.Context(), p.dir, "/my tools/il", strings.Fields(c.args))
 		if err != nil {
-			t.Errorf("%s: %v", c.args, err)
+			t.Errorf("go %s: %v", c.args, err)
 			continue
 		}
 		if i := slices.IndexFunc(got, func(a string) bool { return strings.HasSuffix(a, "overlay.json") }); i > 0 {

@@ -41,7 +41,7 @@ func TestEveryMistakeIsReportedWithItsPosition(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		} else {
-			t.Errorf("%s: no mistake was found; woven: %v", c.name, w != nil)
+			t.Errorf("%s: got no error, and a woven file: %v", c.name, w != nil)
 		}
 		fmt.Fprintf(&all, "-- %s --\n%s==\n%s\n", c.name, c.source, got)
 		for line := range strings.SplitSeq(got, "\n") {
@@ -127,7 +127,7 @@ func TestGoBuildReportsEveryMistake(t *testing.T) {
 	}
 	out, code := newProject(t, sources).run(t, "go", "build", "-toolexec="+self+" weave", "./...")
 	if code == 0 {
-		t.Error("go build succeeded")
+		t.Error("go build succeeded, want a failure")
 	}
 	for i, c := range cases {
 		for line := range strings.SplitSeq(c.errors, "\n") {

@@ -41,7 +41,7 @@ func shapes(t testing.TB) map[string]weave.Source {
 	t.Helper()
 	files, err := filepath.Glob("testdata/shapes/*.src")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no shapes: %v", err)
+		t.Fatalf("testdata/shapes has no sources: %v", err)
 	}
 	all := map[string]weave.Source{}
 	for _, file := range files {
@@ -106,7 +106,7 @@ func names(t *testing.T, path string, text []byte) map[string]int {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, path, text, parser.ParseComments)
 	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
+		t.Fatalf("%s does not parse: %v\n%s", path, err, text)
 	}
 	all := map[string]int{}
 	ast.Inspect(tree, func(n ast.Node) bool {
@@ -202,7 +202,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), "a.go", w.Text, parser.ParseComments); err != nil {
-			t.Fatalf("%v in\n%s\nwoven from\n%s", err, w.Text, text)
+			t.Fatalf("the woven text does not parse: %v\n%s\nwoven from\n%s", err, w.Text, text)
 		}
 		is := strings.Split(string(w.Text), "\n")
 		for i, line := range strings.Split(string(text), "\n") {

@@ -258,7 +258,7 @@ func TestTheBodyGetsTheContextOfTheHold(t *testing.T) {
 		"a context derived from a parameter": chosen(ctx, "chosen"), "a request": handle(nil, r),
 	} {
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the body got %v, want to lock again", name, err)
 		}
 	}
 	if r.Context() != ctx {

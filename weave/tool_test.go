@@ -34,7 +34,7 @@ func TestPay(t *testing.T) {
 func TestTheCoverageProfileMatchesTheSource(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": shop, "main_test.go": payTest})
 	if out, code := p.woven(t, "test", "-coverprofile=woven.out", "."); code != 0 {
-		t.Fatalf("exits with %d: %s", code, out)
+		t.Fatalf("exit status %d, want 0\n%s", code, out)
 	}
 	p.env = []string{"INTERLOCK_UNWOVEN=allow"}
 	p.run(t, "go", "test", "-coverprofile=plain.out", ".") // the test fails without the lock
@@ -77,7 +77,7 @@ func TestCoverageRunsThroughAnotherToolexecCommand(t *testing.T) {
 	}
 	log := filepath.Join(p.dir, "their log")
 	if out, code := p.woven(t, "test", "-coverprofile=woven.out", "-toolexec="+self+" tracer '"+log+"'", "."); code != 0 {
-		t.Fatalf("exits with %d: %s", code, out)
+		t.Fatalf("exit status %d, want 0\n%s", code, out)
 	}
 	text, err := os.ReadFile(log)
 	if err != nil {

@@ -110,6 +110,6 @@ func TestAWovenCallAllocatesNoMoreThanOneByHand(t *testing.T) {
 	handAllocs := testing.AllocsPerRun(200, func() { _ = byHandKept(ctx, own, "42") })
 	wovenAllocs := testing.AllocsPerRun(200, func() { _ = payWoven(ctx, s, "42") })
 	if wovenAllocs > handAllocs {
-		t.Errorf("a woven call allocates %v times, one by hand %v times", wovenAllocs, handAllocs)
+		t.Errorf("a woven call allocates %v times, want at most %v as in handwritten code", wovenAllocs, handAllocs)
 	}
 }

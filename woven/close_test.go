@@ -22,7 +22,7 @@ func TestCloseWaitsForGuardedWork(t *testing.T) {
 		s := site("once", "")
 		go func() {
 			if _, _, err := placeOrder(ctx, s, woven.Key1("42"), func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }); err != nil {
-				t.Errorf("Close disturbed the running work: %v", err)
+				t.Errorf("the running work returned %v, want no error: Close waits for it", err)
 			}
 		}()
 		synctest.Wait()

@@ -108,10 +108,10 @@ func TestReentrancyFollowsTheContext(t *testing.T) {
 		s, other := site("lock", ""), site("lock", "kind=fair")
 		_, err := pay(ctx, s, "42", func(inner context.Context) error {
 			if _, err := pay(inner, s, "42", noWork); err != nil {
-				t.Errorf("with the context of the hold: %v", err)
+				t.Errorf("with the context of the hold: got %v, want a run", err)
 			}
 			if _, err := pay(inner, other, "42", noWork); err != nil {
-				t.Errorf("from another function with the same name: %v", err)
+				t.Errorf("from another function with the same name: got %v, want a run", err)
 			}
 			if _, err := pay(ctx, s, "42", noWork); !errors.Is(err, interlock.ErrContended) {
 				t.Errorf("with another context: got %v, want ErrContended", err)
@@ -146,7 +146,7 @@ func TestReadersDoNotExcludeEachOther(t *testing.T) {
 		read, write := site("lock", "kind=read wait=0"), site("lock", "kind=write wait=0")
 		_, err := pay(ctx, read, "42", func(context.Context) error {
 			if _, err := pay(ctx, read, "42", noWork); err != nil {
-				t.Errorf("a second reader: %v", err)
+				t.Errorf("a second reader: got %v, want a run", err)
 			}
 			if _, err := pay(ctx, write, "42", noWork); !errors.Is(err, interlock.ErrContended) {
 				t.Errorf("a writer beside a reader: got %v, want ErrContended", err)

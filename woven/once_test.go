@@ -123,7 +123,7 @@ func TestSubmitRefusesRepeatsForAWindow(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		if _, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); err != nil {
-			t.Errorf("after 5s: %v", err)
+			t.Errorf("after 5s: got %v, want a run", err)
 		}
 	})
 }
@@ -476,13 +476,13 @@ func TestResultsThatJSONLosesAreRefused(t *testing.T) {
 			_, run, ok := woven.Once(ctx, site("once", ""), woven.Key1(fmt.Sprintf("%T", c.out)), &err, c.out)
 			switch {
 			case c.want == "" && !ok:
-				t.Errorf("%T: %v", c.out, err)
+				t.Errorf("%T: got %v, want a run", c.out, err)
 			case c.want != "" && (ok || !errors.Is(err, woven.ErrSite) || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%T: got %v, %v; want %s", c.out, ok, err, c.want)
 			}
 			run.Done(&err, c.out)
 			if _, run, ok := woven.Once(ctx, site("submit", ""), woven.Key2("submit", fmt.Sprintf("%T", c.out)), &err, c.out); !ok {
-				t.Errorf("%T with submit, which keeps no result: %v", c.out, err)
+				t.Errorf("%T with submit, which keeps no result: got %v, want a run", c.out, err)
 			} else {
 				run.Done(nil)
 			}

@@ -14,7 +14,7 @@ import (
 func TestAnUnwovenProgramDoesNotStart(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unwoven.exe")
 	if out, err := exec.Command("go", "build", "-o", program, "./testdata/unwoven").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	for value, want := range map[string]struct {
 		status      int
@@ -34,7 +34,7 @@ func TestAnUnwovenProgramDoesNotStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := cmd.ProcessState.ExitCode(); got != want.status || out.String() != want.out || !strings.Contains(errOut.String(), want.errOut) {
-			t.Errorf("%q: exit status %d, %q, %q; want %+v", value, got, out.String(), errOut.String(), want)
+			t.Errorf("INTERLOCK_UNWOVEN=%q: exit status %d, stdout %q, stderr %q; want %+v", value, got, out.String(), errOut.String(), want)
 		}
 	}
 }

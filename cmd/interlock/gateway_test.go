@@ -323,7 +323,7 @@ func TestServeShutdown(t *testing.T) {
 		}
 		g.expect(t, 0)
 		if g.logged("stopped") == nil {
-			t.Errorf("the shutdown is incomplete:\n%s", &g.stderr)
+			t.Errorf("the log lacks \"stopped\", so the shutdown is incomplete:\n%s", &g.stderr)
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -333,10 +333,10 @@ func TestServeShutdown(t *testing.T) {
 			}
 		}
 		if n := len(o.runs); n != answered {
-			t.Errorf("%d orders ran, but %d were answered", n, answered)
+			t.Errorf("%d orders ran, want %d, the number of answered ones", n, answered)
 		}
 		if left := s.Must("KEYS", "*guard:claim*"); left != "" {
-			t.Errorf("these claims are left: %s", left)
+			t.Errorf("the server still has the claims %s, want none", left)
 		}
 	})
 	t.Run("a request beyond the timeout is cut off, and its outcome is unknown", func(t *testing.T) {

@@ -105,7 +105,7 @@ func checkNoLocks(t *testing.T, s *redistest.Server) {
 		known := strings.HasPrefix(key, "interlock_client:") || strings.HasPrefix(key, "interlock_abandoned:") ||
 			strings.HasPrefix(key, "interlock:guard:result:")
 		if !known || s.Must("PTTL", key) == "-1" {
-			t.Errorf("the key %q is left", key)
+			t.Errorf("the server still has the key %q, want it released or with an expiry", key)
 		}
 	}
 }

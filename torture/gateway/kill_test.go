@@ -34,7 +34,7 @@ func TestGatewayKilled(t *testing.T) {
 	unknown := f.retryInterrupted(cut)
 	listed := f.unknown()
 	if len(listed) != unknown {
-		t.Errorf("the API lists %d unknown outcomes, but clients got %d", len(listed), unknown)
+		t.Errorf("the API lists %d unknown outcomes, want %d as reported to clients", len(listed), unknown)
 	}
 	twice := 0
 	for key := range first {

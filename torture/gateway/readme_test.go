@@ -47,7 +47,7 @@ func TestGatewayReadme(t *testing.T) {
 				}
 				out, err := exec.Command("sh", "-c", line).CombinedOutput()
 				if err != nil {
-					t.Fatalf("%s\n%v %s", line, err, out)
+					t.Fatalf("the command %s failed: %v\n%s", line, err, out)
 				}
 				responses = append(responses, strings.TrimSpace(string(out)))
 			}

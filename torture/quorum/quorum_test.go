@@ -159,7 +159,7 @@ func TestQuorumWithTwoOfFiveDown(t *testing.T) {
 			t.Fatalf("lock %d is not granted with two nodes down: %v", n, err)
 		}
 		if err := hold.Unlock(); err != nil {
-			t.Fatalf("unlock %d: %v", n, err)
+			t.Fatalf("Unlock of lock %d: %v", n, err)
 		}
 		if _, _, err := other.Mutex("held:0").TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
 			t.Fatalf("TryLock on a held lock: got %v, want ErrContended", err)
@@ -167,7 +167,7 @@ func TestQuorumWithTwoOfFiveDown(t *testing.T) {
 	}
 	for i, h := range holds {
 		if err := h.Unlock(); err != nil {
-			t.Errorf("unlock %d: %v", i, err)
+			t.Errorf("Unlock of hold %d: %v", i, err)
 		}
 	}
 }

@@ -221,7 +221,7 @@ func (m *instrumentedModule) outcomes(t *testing.T, args ...string) map[string]s
 		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			t.Fatalf("%v\n%s", err, stderr.String())
+			t.Fatalf("the output of go test is not JSON: %v\n%s", err, stderr.String())
 		}
 		switch e.Action {
 		case "pass", "fail", "skip", "build-fail":
@@ -232,7 +232,7 @@ func (m *instrumentedModule) outcomes(t *testing.T, args ...string) map[string]s
 		}
 	}
 	if len(ended) == 0 {
-		t.Fatalf("no test ended: %s", stderr.String())
+		t.Fatalf("go test reported no result:\n%s", stderr.String())
 	}
 	return ended
 }

@@ -103,7 +103,7 @@ func TestMutantsFitTheSource(t *testing.T) {
 		for _, m := range s.mutants {
 			text, err := os.ReadFile(filepath.Join(root, m.file))
 			if err != nil {
-				t.Errorf("%s %s: %v", s.name, m.name, err)
+				t.Errorf("%s %s: cannot read its file: %v", s.name, m.name, err)
 			} else if n := strings.Count(string(text), m.old); n != 1 || m.old == m.new {
 				t.Errorf("%s %s: its old text occurs %d times in %s, want once, and a different new text", s.name, m.name, n, m.file)
 			}

@@ -55,7 +55,7 @@ func TestPicture(t *testing.T) {
 		t.Error("two boxes of a row overlap")
 	}
 	if svg := picture(imports); strings.Count(svg, "<path ") != 3 || strings.Count(svg, "<rect ") != 4 || !strings.Contains(svg, ">interlock<") {
-		t.Errorf("the picture is\n%s", svg)
+		t.Errorf("the picture has other than 3 edges and 4 boxes, or lacks interlock:\n%s", svg)
 	}
 }
 

@@ -1,5 +1,4 @@
-// Command unwoven is a program with a directive, for a test that compiles it as it
-// stands.
+// Command unwoven is a program with a directive. A test compiles it without weaving.
 package main
 
 import (

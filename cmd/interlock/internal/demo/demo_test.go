@@ -39,7 +39,7 @@ func TestRunMatchesTheGoldenFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				if notes.Len() > 0 {
-					t.Errorf("a short demo prints the note %q", &notes)
+					t.Errorf("a short demo printed the note %q, want none", &notes)
 				}
 				golden(t, filepath.Join("testdata", c.name+".txt"), out.String())
 			})

@@ -119,7 +119,7 @@ func TestThresholds(t *testing.T) {
 		}
 	}
 	if all, err := loadtest.ParseThresholds("executed==1, p99<1s", names); err != nil || len(all) != 2 || all[1].String() != "p99<1s" {
-		t.Errorf("two thresholds are parsed as %v, %v", all, err)
+		t.Errorf("got %v, %v; want two thresholds", all, err)
 	}
 	for text, want := range map[string]string{
 		"executed": "has no comparison", "==1": "has no comparison", "executed==1,": "has no comparison", "holders==1": "unknown figure",
@@ -136,7 +136,7 @@ func TestThresholds(t *testing.T) {
 func TestOnlyLocalURLsAreAccepted(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1/", "http://localhost:8080/x", "https://[::1]:1/", "http://127.9.9.9/"} {
 		if err := loadtest.CheckURL(url); err != nil {
-			t.Errorf("%s: %v", url, err)
+			t.Errorf("%s: got %v, want no error", url, err)
 		}
 	}
 	for _, url := range []string{

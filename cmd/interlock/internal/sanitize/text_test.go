@@ -66,10 +66,10 @@ func TestHostileNamesArePrintedSafely(t *testing.T) {
 		}
 		safe, read := sanitize.JSON(data), ""
 		if err := sanitizetest.Tame(string(safe)); err != nil {
-			t.Errorf("%q is %s in JSON: %v", name, safe, err)
+			t.Errorf("%q is encoded as %s in JSON: %v", name, safe, err)
 		}
 		if err := json.Unmarshal(safe, &read); err != nil || read != string([]rune(name)) {
-			t.Errorf("%q is read as %q, %v", name, read, err)
+			t.Errorf("%q is decoded from JSON as %q, %v", name, read, err)
 		}
 		short := sanitize.Short(name, 64)
 		if err := sanitizetest.Tame(short); err != nil {

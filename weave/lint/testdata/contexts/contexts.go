@@ -1,4 +1,4 @@
-// Package contexts uses contexts from outside.
+// Package contexts has work that uses a context from outside, and some that does not.
 package contexts
 
 import (

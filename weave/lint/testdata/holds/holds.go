@@ -1,4 +1,4 @@
-// Package holds forgets what it holds.
+// Package holds has holds and claims that are never ended, and some that are.
 package holds
 
 import (

@@ -1,4 +1,4 @@
-// Package keys has keys that do not say which.
+// Package keys has keys without an identifier, and some with one.
 package keys
 
 import (

@@ -147,7 +147,7 @@ func TestColor(t *testing.T) {
 		t.Run(name+" has the same characters in color", func(t *testing.T) {
 			colored := chart.Draw(all)
 			if red := strings.Contains(colored, "\x1b[31m█"); red != chart.Alarm {
-				t.Errorf("holds are red: %v, in %q", red, colored)
+				t.Errorf("holds are red: %v, want %v, in %q", red, chart.Alarm, colored)
 			}
 			for _, code := range []string{"0", "2", "31", "38;5;39", "38;5;43"} {
 				colored = strings.ReplaceAll(colored, "\x1b["+code+"m", "")
