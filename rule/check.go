@@ -144,9 +144,9 @@ func (r *Rule) checkTimes(l *list) {
 		case t.d < 0:
 			l.add(t.option, "%s=%v is negative: use 3s, 500ms, 2m", t.option, t.d)
 		case t.d < t.least:
-			l.add(t.option, "%s=%s is too short: use at least %v", t.option, brief(t.d), t.least)
+			l.add(t.option, "%s=%s is too short: use at least %v", t.option, formatDuration(t.d), t.least)
 		case t.d > maxDuration:
-			l.add(t.option, "%s=%s is more than a year: is the unit right?", t.option, brief(t.d))
+			l.add(t.option, "%s=%s is more than a year: is the unit right?", t.option, formatDuration(t.d))
 		}
 	}
 }

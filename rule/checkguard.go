@@ -23,7 +23,7 @@ func (r *Rule) checkGuard(l *list) {
 		l.add("status", "status=%d is not a refusal: choose a status from 400 to 599", r.Status)
 	}
 	if lease := r.lease(); r.MaxHold > 0 && r.MaxHold < lease {
-		l.add("max-hold", "max-hold=%s is shorter than the lease of %s: use a shorter lease, or a longer max-hold", brief(r.MaxHold), brief(lease))
+		l.add("max-hold", "max-hold=%s is shorter than the lease of %s: use a shorter lease, or a longer max-hold", formatDuration(r.MaxHold), formatDuration(lease))
 	}
 }
 
@@ -35,7 +35,7 @@ func (r *Rule) checkAfter(l *list) {
 		return
 	}
 	if r.Window != 0 && after != guard.Window {
-		l.add("window", "window=%s does not go with after=%s: remove window, or use after=window", brief(r.Window), after)
+		l.add("window", "window=%s does not go with after=%s: remove window, or use after=window", formatDuration(r.Window), after)
 	}
 	if r.Window == 0 && after == guard.Window && r.Verb == Once {
 		l.add("after", "after=window needs a duration: add window=5s")
@@ -48,7 +48,7 @@ func (r *Rule) checkAfter(l *list) {
 	}
 	keepsRecord := after == guard.Keep || r.OnError == guard.Keep || r.onUnknown() == guard.Hold
 	if r.Retain != 0 && !keepsRecord {
-		l.add("retain", "retain=%s does not go with after=%s, which keeps no result: remove retain, or use once with after=keep", brief(r.Retain), after)
+		l.add("retain", "retain=%s does not go with after=%s, which keeps no result: remove retain, or use once with after=keep", formatDuration(r.Retain), after)
 	}
 }
 
@@ -57,7 +57,7 @@ func (r *Rule) checkWait(l *list) {
 	case r.Wait == Try:
 		l.add("wait", "wait=0 with %s means that no duplicate waits: use on-duplicate=refuse", r.Verb)
 	case r.Wait != 0 && r.OnDuplicate != guard.Wait:
-		l.add("wait", "wait=%s does not go with on-duplicate=%s: add on-duplicate=wait", brief(r.Wait), r.duplicate())
+		l.add("wait", "wait=%s does not go with on-duplicate=%s: add on-duplicate=wait", formatDuration(r.Wait), r.onDuplicate())
 	}
 }
 

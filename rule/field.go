@@ -130,7 +130,7 @@ func span(name string, verbs []Verb, of func(*Rule) *time.Duration) field {
 			case Try:
 				return "0"
 			default:
-				return brief(d)
+				return formatDuration(d)
 			}
 		}}
 }
@@ -158,8 +158,8 @@ func duration(name, value string) (time.Duration, error) {
 	return 0, fmt.Errorf("%s=%s is not a duration: use 3s, 500ms, 2m", name, shorten(value))
 }
 
-// brief prints a duration without trailing zero units.
-func brief(d time.Duration) string {
+// formatDuration prints a duration without trailing zero units.
+func formatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -14,7 +14,7 @@ func Parse(verb Word, options []Option) (Rule, Errors) {
 	p := &parser{at: map[string]Pos{}, wrong: map[string]bool{}, verb: verb}
 	p.parse(options)
 	for _, m := range p.rule.mistakes(true) {
-		p.found(m)
+		p.addMistake(m)
 	}
 	slices.SortStableFunc(p.errs, func(a, b *ParseError) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
@@ -31,7 +31,7 @@ func Load(verb, name, settings string) (Rule, error) {
 	p.errs = errs
 	p.parse(options)
 	for _, m := range p.rule.mistakes(false) {
-		p.found(m)
+		p.addMistake(m)
 	}
 	return p.rule, p.errs.Err()
 }
@@ -79,33 +79,33 @@ func (p *parser) option(o Option) {
 	_, again := p.at[name]
 	switch {
 	case name == "":
-		p.say(o.Name.At, "an option has no name before its =: write name=value without spaces around the =")
+		p.errorf(o.Name.At, "an option has no name before its =: write name=value without spaces around the =")
 	case o.Bare && f == nil:
-		p.say(o.Name.At, "%q is not an option: write name=value, without spaces around the =", shorten(name))
+		p.errorf(o.Name.At, "%q is not an option: write name=value, without spaces around the =", shorten(name))
 	case o.Bare:
-		p.say(o.Name.At, "%s has no value: write %s=…", name, name)
+		p.errorf(o.Name.At, "%s has no value: write %s=…", name, name)
 		p.wrong[name] = true
 	case f == nil:
-		p.say(o.Name.At, "%s", unknownOption(p.rule.Verb, name))
+		p.errorf(o.Name.At, "%s", unknownOption(p.rule.Verb, name))
 	case again:
-		p.say(o.Name.At, "%s is set twice: keep one", name)
+		p.errorf(o.Name.At, "%s is set twice: keep one", name)
 	case !slices.Contains(f.verbs, p.rule.Verb):
-		p.say(o.Name.At, "%s", misplaced(p.rule.Verb, name))
+		p.errorf(o.Name.At, "%s", misplaced(p.rule.Verb, name))
 		p.wrong[name] = true
 	case o.Value.Text == "":
-		p.say(o.Value.At, "%s has no value: write %s=…, without a space after the =", name, name)
+		p.errorf(o.Value.At, "%s has no value: write %s=…, without a space after the =", name, name)
 		p.wrong[name] = true
 	default:
 		p.at[name] = o.Value.At
 		if err := f.set(&p.rule, o.Value.Text); err != nil {
-			p.say(o.Value.At, "%s", err)
+			p.errorf(o.Value.At, "%s", err)
 			p.wrong[name] = true
 		}
 	}
 }
 
-// found reports a mistake at the option, or else at the verb.
-func (p *parser) found(m mistake) {
+// addMistake reports a mistake at the option, or else at the verb.
+func (p *parser) addMistake(m mistake) {
 	if p.wrong[m.option] {
 		return
 	}
@@ -113,9 +113,9 @@ func (p *parser) found(m mistake) {
 	if !ok {
 		at = p.verb.At
 	}
-	p.say(at, "%s", m.text)
+	p.errorf(at, "%s", m.text)
 }
 
-func (p *parser) say(at Pos, format string, args ...any) {
+func (p *parser) errorf(at Pos, format string, args ...any) {
 	p.errs = append(p.errs, &ParseError{at, fmt.Sprintf(format, args...)})
 }

@@ -93,8 +93,8 @@ func (r *Rule) onUnknown() guard.OnUnknown {
 	return guard.Hold
 }
 
-// duplicate returns OnDuplicate with its default.
-func (r *Rule) duplicate() guard.OnDuplicate {
+// onDuplicate returns OnDuplicate with its default.
+func (r *Rule) onDuplicate() guard.OnDuplicate {
 	switch {
 	case r.OnDuplicate != "":
 		return r.OnDuplicate

@@ -141,7 +141,7 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 // spared reports whether a file may lack the marker. Output of cgo and cover names its
 // sources in line directives.
 func spared(path string, text []byte) bool {
-	return theirs(path) || slices.ContainsFunc(lineNote.FindAllSubmatch(text, -1), func(m [][]byte) bool { return theirs(string(m[1])) })
+	return inDependency(path) || slices.ContainsFunc(lineNote.FindAllSubmatch(text, -1), func(m [][]byte) bool { return inDependency(string(m[1])) })
 }
 
 var lineNote = regexp.MustCompile(`(?m)^//line (.+?):\d+`)

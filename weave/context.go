@@ -29,7 +29,7 @@ func (w *weaver) bindContext(d *directive, sig signature) contextBinding {
 		return contextBinding{from: "_il.Bg()"}
 	}
 	h := w.back(d)
-	h.from = w.placed(d, d.ctx)
+	h.from = w.withPosition(d, d.ctx)
 	return h
 }
 
@@ -142,7 +142,7 @@ func (w *weaver) contexts(dirs []*directive, sig signature) string {
 			continue
 		}
 		for _, lower := range dirs[i+1:] {
-			if same(d.ctx, lower.ctx) {
+			if equalExprs(d.ctx, lower.ctx) {
 				d.shared = "_ilc" + strconv.Itoa(i)
 				lower.shared = d.shared
 			}
@@ -150,7 +150,7 @@ func (w *weaver) contexts(dirs []*directive, sig signature) string {
 		if d.shared != "" {
 			from := "_il.Bg()"
 			if d.ctx != nil {
-				from = w.placed(d, d.ctx)
+				from = w.withPosition(d, d.ctx)
 			}
 			b.WriteString(w.line(d.pos) + d.shared + ":=" + from + ";")
 		}
@@ -158,8 +158,8 @@ func (w *weaver) contexts(dirs []*directive, sig signature) string {
 	return b.String()
 }
 
-// same reports whether two expressions are equal, or both absent.
-func same(a, b *expr) bool {
+// equalExprs reports whether two expressions are equal, or both absent.
+func equalExprs(a, b *expr) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

@@ -62,7 +62,7 @@ func (w *weaver) owners() map[*ast.Comment]ast.Decl {
 	return owners
 }
 
-// isDirective reports whether a comment is a directive, and complains about near misses.
+// isDirective reports whether a comment is a directive, and reports near misses as mistakes.
 func (w *weaver) isDirective(c *ast.Comment) bool {
 	if strings.HasPrefix(c.Text, "//"+prefix) {
 		return true
@@ -119,7 +119,7 @@ func (w *weaver) parse(d *directive, text string, offset int) *directive {
 	wrong := map[rule.Pos]bool{}
 	for _, e := range errs {
 		wrong[e.At] = true
-		w.complain(d, d.at(e.At), "%s", e.Text)
+		w.mistake(d, d.at(e.At), "%s", e.Text)
 	}
 	for _, o := range opts {
 		if !wrong[o.Name.At] && !wrong[o.Value.At] {
@@ -160,8 +160,8 @@ func (w *weaver) interpret(d *directive, o option) {
 // guards reports whether the directive is a guard.
 func (d *directive) guards() bool { return d.rule.Verb != rule.Lock }
 
-// complain reports a mistake in a directive.
-func (w *weaver) complain(d *directive, pos token.Pos, format string, args ...any) {
+// mistake reports a mistake in a directive.
+func (w *weaver) mistake(d *directive, pos token.Pos, format string, args ...any) {
 	w.errorf(pos, "//"+prefix+d.verb+": "+format, args...)
 }
 

@@ -26,7 +26,7 @@ func (w *weaver) keys(d *directive, o option) []expr {
 		}
 	}
 	if constant {
-		w.complain(d, o.at, "key=%s is the same for every call: use a parameter, such as key=id, or leave out the key and set name=", o.value)
+		w.mistake(d, o.at, "key=%s is the same for every call: use a parameter, such as key=id, or leave out the key and set name=", o.value)
 	}
 	return list
 }
@@ -38,7 +38,7 @@ func (w *weaver) single(d *directive, o option) *expr {
 		return nil
 	}
 	if len(list) > 1 {
-		w.complain(d, list[1].pos, "%s=%s: want one Go expression, not %d", o.name, o.value, len(list))
+		w.mistake(d, list[1].pos, "%s=%s: want one Go expression, not %d", o.name, o.value, len(list))
 		return nil
 	}
 	return &list[0]
@@ -48,7 +48,7 @@ func (w *weaver) single(d *directive, o option) *expr {
 func (w *weaver) exprs(d *directive, o option) []expr {
 	const before = "f("
 	if at, ok := comment(o.value); ok {
-		w.complain(d, o.at+token.Pos(at), "%s=%s: an expression cannot contain a comment; write // and the comment after the last option", o.name, o.value)
+		w.mistake(d, o.at+token.Pos(at), "%s=%s: an expression cannot contain a comment; write // and the comment after the last option", o.name, o.value)
 		return nil
 	}
 	fset := token.NewFileSet()
@@ -61,12 +61,12 @@ func (w *weaver) exprs(d *directive, o option) []expr {
 		if strings.ContainsRune(o.value, '#') {
 			msg += "; write the name of a parameter without #"
 		}
-		w.complain(d, o.at+token.Pos(min(max(at, 0), len(o.value))), "%s=%s is not a Go expression: %s", o.name, o.value, msg)
+		w.mistake(d, o.at+token.Pos(min(max(at, 0), len(o.value))), "%s=%s is not a Go expression: %s", o.name, o.value, msg)
 		return nil
 	}
 	call, ok := tree.(*ast.CallExpr)
 	if !ok || call.Ellipsis.IsValid() || len(call.Args) == 0 {
-		w.complain(d, o.at, "%s=%s is not a list of Go expressions: separate them by commas", o.name, o.value)
+		w.mistake(d, o.at, "%s=%s is not a list of Go expressions: separate them by commas", o.name, o.value)
 		return nil
 	}
 	list := make([]expr, len(call.Args))
@@ -95,9 +95,9 @@ func (w *weaver) checkIdents(d *directive, o option, fset *token.FileSet, start 
 			at := start + token.Pos(fset.Position(n.Pos()).Offset)
 			switch {
 			case n.Name == "_":
-				w.complain(d, at, "%s uses _, which has no value: give the parameter a name", o.name)
+				w.mistake(d, at, "%s uses _, which has no value: give the parameter a name", o.name)
 			case results[n.Name]:
-				w.complain(d, at, "%s uses the result %q, which has no value yet when the function begins: use a parameter", o.name, n.Name)
+				w.mistake(d, at, "%s uses the result %q, which has no value yet when the function begins: use a parameter", o.name, n.Name)
 			}
 		}
 		return true

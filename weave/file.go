@@ -55,7 +55,7 @@ func File(src Source) (*Woven, error) {
 	}
 	sites := w.functions()
 	w.marker()
-	w.demand(sites)
+	w.requireMarker(sites)
 	if err := w.errs.err(); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func unread(src Source) *Woven {
 	w := splicer{fset: fset, file: fset.File(tree.FileStart), src: src.Text}
 	end := tree.Name.End()
 	at := w.file.Offset(end)
-	w.edits = []edit{{at, at, fmt.Sprintf(";import _ %q", Marker) + w.home(end)}}
+	w.edits = []edit{{at, at, fmt.Sprintf(";import _ %q", Marker) + w.lineWithFile(end)}}
 	return &Woven{Text: w.text(), Unread: true}
 }
 
@@ -157,7 +157,7 @@ func (w *weaver) head(imports bool) {
 	}
 	end := w.tree.Name.End()
 	at := w.file.Offset(end)
-	w.edits = append(w.edits, edit{at, at, text + w.home(end)})
+	w.edits = append(w.edits, edit{at, at, text + w.lineWithFile(end)})
 }
 
 // imported is the start of the import that marks a woven file.

@@ -25,7 +25,7 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	text.WriteString(w.contexts(dirs, sig))
 	var sites []Site
 	for i, d := range dirs {
-		w.fits(d, sig)
+		w.checkSignature(d, sig)
 		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
 		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.bindContext(d, sig).reachesBody())
@@ -77,7 +77,7 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string, lat
 		after = h.to + "=" + got + ";" + after
 	}
 	text := fmt.Sprintf("%s,%s,%sok:=%s(%s,&%s,%s,%s%s);if !%sok{%s};",
-		got, run, run, call, h.from, site, w.keyText(d), sig.errp(), outs, run, w.leave(d, sig, run))
+		got, run, run, call, h.from, site, w.keyText(d), sig.errp(), outs, run, w.refusal(d, sig, run))
 	if d.when == nil {
 		return w.line(d.pos) + text + after
 	}
@@ -86,7 +86,7 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string, lat
 		before = "var " + run + "b *_il.Run;"
 		after += run + "b=" + run + ";"
 	}
-	return w.line(d.pos) + before + "if " + w.line(d.when.pos) + "(" + w.placed(d, d.when) + "){" + text + after + "};"
+	return w.line(d.pos) + before + "if " + w.line(d.when.pos) + "(" + w.withPosition(d, d.when) + "){" + text + after + "};"
 }
 
 // begun returns the statements that tell each upper guard that no lower directive refused.
@@ -105,9 +105,9 @@ func begun(dirs []*directive) string {
 	return b.String()
 }
 
-// leave returns the statements of a function that did not get its lock. They call the
+// refusal returns the statements of a function that did not get its lock. They call the
 // fallback if Busy says so. After other failures the function returns.
-func (w *weaver) leave(d *directive, sig signature, run string) string {
+func (w *weaver) refusal(d *directive, sig signature, run string) string {
 	if d.call == nil {
 		return "return"
 	}
@@ -142,9 +142,9 @@ func (w *weaver) keyText(d *directive) string {
 	return b.String()
 }
 
-// placed returns an expression between two line directives: its own position before it,
+// withPosition returns an expression between two line directives: its own position before it,
 // and that of the directive after it.
-func (w *weaver) placed(d *directive, e *expr) string {
+func (w *weaver) withPosition(d *directive, e *expr) string {
 	return w.line(e.pos) + e.text + w.line(d.pos)
 }
 

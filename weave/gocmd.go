@@ -31,8 +31,8 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 	}
 	passed := len(flags) // go run passes the later arguments to the program
 	if pkg := versioned(args[0], rest, passed); pkg != "" {
-		theirs, _ := flagValue(givenFlags(flags), "toolexec")
-		own, err := toolexecOnly(self, theirs, pkg)
+		userTool, _ := flagValue(givenFlags(flags), "toolexec")
+		own, err := toolexecOnly(self, userTool, pkg)
 		return slices.Concat(out, own, rest), err
 	}
 	own, flags, err := weaving(ctx, dir, self, flags)
@@ -61,10 +61,10 @@ func versioned(command string, args []string, flags int) string {
 // weaving returns the flags for weaving, and the remaining flags of the user.
 func weaving(ctx context.Context, dir, self string, flags []string) (own, rest []string, err error) {
 	given := givenFlags(flags)
-	theirs, _ := flagValue(given, "toolexec")
+	userTool, _ := flagValue(given, "toolexec")
 	overlay, err := Overlay(ctx, dir, flags)
 	if e := (*CachedError)(nil); errors.As(err, &e) {
-		own, err = toolexecOnly(self, theirs, e.Module)
+		own, err = toolexecOnly(self, userTool, e.Module)
 		return own, flags, err
 	}
 	if err != nil {
@@ -72,15 +72,15 @@ func weaving(ctx context.Context, dir, self string, flags []string) (own, rest [
 	}
 	own, rest = []string{"-overlay=" + overlay}, without(flags, "overlay")
 	if covers(given) {
-		own, rest = append(own, "-toolexec="+shim(self, theirs)), without(rest, "toolexec")
+		own, rest = append(own, "-toolexec="+shim(self, userTool)), without(rest, "toolexec")
 	}
 	return own, rest, nil
 }
 
 // toolexecOnly weaves without an overlay, for modules in the module cache. It handles
 // coverage, too.
-func toolexecOnly(self, theirs, module string) ([]string, error) {
-	w := words(theirs)
+func toolexecOnly(self, userTool, module string) ([]string, error) {
+	w := words(userTool)
 	switch {
 	case len(w) == 0:
 		return []string{"-toolexec=" + quoted(self) + " weave"}, nil
@@ -92,10 +92,10 @@ func toolexecOnly(self, theirs, module string) ([]string, error) {
 
 // shim returns the -toolexec flag for coverage. There can be only one, so ours calls the
 // command of the user.
-func shim(self, theirs string) string {
+func shim(self, userTool string) string {
 	ours := quoted(self) + " cover-shim"
-	if n := len(words(theirs)); n > 0 {
-		ours += " " + through + strconv.Itoa(n) + " " + theirs
+	if n := len(words(userTool)); n > 0 {
+		ours += " " + through + strconv.Itoa(n) + " " + userTool
 	}
 	return ours
 }

@@ -25,10 +25,10 @@ func (w *weaver) marker() {
 	}
 }
 
-// demand reports a file with directives that lacks the marker. The marker in another file
+// requireMarker reports a file with directives that lacks the marker. The marker in another file
 // of the package is not enough: files can be compiled by name, and an old overlay lacks
 // new files.
-func (w *weaver) demand(sites []Site) {
+func (w *weaver) requireMarker(sites []Site) {
 	if w.marked || w.source.Spared || len(sites) == 0 || len(w.errs) > 0 {
 		return
 	}
@@ -43,9 +43,9 @@ func isMarker(s *ast.ImportSpec) bool {
 
 func isBlank(id *ast.Ident) bool { return id != nil && id.Name == "_" }
 
-// theirs reports whether the path of a file is in the module cache or in a vendor
+// inDependency reports whether a file is in the module cache or in a vendor
 // directory, where the user cannot add the marker.
-func theirs(path string) bool {
+func inDependency(path string) bool {
 	dir := filepath.ToSlash(filepath.Dir(path)) + "/"
 	return strings.Contains(dir, "@v") || strings.Contains(dir, "/vendor/")
 }

@@ -83,7 +83,7 @@ type walker struct {
 func (s *walker) walk(m module) error {
 	return walkDir(m.Dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
-			if file != m.Dir && (isSkipped(file, e.Name()) || !m.Main && isAside(e.Name())) {
+			if file != m.Dir && (isSkipped(file, e.Name()) || !m.Main && isExcluded(e.Name())) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -122,8 +122,8 @@ func isSkipped(dir, name string) bool {
 	return err == nil
 }
 
-// isAside reports whether ./... excludes a directory.
-func isAside(dir string) bool {
+// isExcluded reports whether ./... excludes a directory.
+func isExcluded(dir string) bool {
 	return slices.ContainsFunc(strings.Split(dir, string(filepath.Separator)), func(name string) bool {
 		return name == "testdata" || strings.HasPrefix(name, "_")
 	})
@@ -190,12 +190,12 @@ func (s *walker) weaveFile(m module, file, rel string) error {
 	}
 	below := filepath.Dir(rel)
 	path := strings.TrimSuffix(m.Path+"/"+filepath.ToSlash(below), "/.")
-	aside := isAside(below)
-	return s.file(Source{Package: path, Path: file, Spared: aside || m.cached()}, aside)
+	excluded := isExcluded(below)
+	return s.file(Source{Package: path, Path: file, Spared: excluded || m.cached()}, excluded)
 }
 
 // file weaves a file, or its replacement in the user's overlay.
-func (s *walker) file(src Source, aside bool) error {
+func (s *walker) file(src Source, excluded bool) error {
 	if src.Package == Runtime || src.Package == Marker {
 		return nil
 	}
@@ -211,8 +211,8 @@ func (s *walker) file(src Source, aside bool) error {
 		src.Package += "_test" // as the go command names the package
 	}
 	w, err := File(src)
-	if aside {
-		s.keepAside(src, w)
+	if excluded {
+		s.keepExcluded(src, w)
 		return nil
 	}
 	if l := (Errors)(nil); errors.As(err, &l) {
@@ -227,9 +227,9 @@ func (s *walker) file(src Source, aside bool) error {
 	return nil
 }
 
-// keepAside keeps a woven file that is built only by name. Its mistakes do not fail the
+// keepExcluded keeps a woven file that is built only by name. Its mistakes do not fail the
 // scan: the marker stops a program that contains it.
-func (s *walker) keepAside(src Source, w *Woven) {
+func (s *walker) keepExcluded(src Source, w *Woven) {
 	if w == nil {
 		w = unread(src)
 	}

@@ -47,9 +47,9 @@ func Eject(file string) ([]byte, error) {
 			return src.Text, nil
 		}
 	case w.rename():
-		w.retire()
+		w.commentOut()
 	default:
-		w.retire()
+		w.commentOut()
 		w.head(true)
 	}
 	text, err := format.Source(w.text())
@@ -59,8 +59,8 @@ func Eject(file string) ([]byte, error) {
 	return text, nil
 }
 
-// retire turns the directives into ordinary comments.
-func (w *weaver) retire() {
+// commentOut turns the directives into ordinary comments.
+func (w *weaver) commentOut() {
 	for _, group := range w.tree.Comments {
 		for _, c := range group.List {
 			if w.isDirective(c) {
@@ -91,7 +91,7 @@ func load(file string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("weave: %w", err)
 	}
-	return Source{Package: packageOf(filepath.Dir(path)), Path: path, Name: file, Text: text, Spared: theirs(path)}, nil
+	return Source{Package: packageOf(filepath.Dir(path)), Path: path, Name: file, Text: text, Spared: inDependency(path)}, nil
 }
 
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^"\s]+)`)

@@ -42,8 +42,8 @@ func (s *splicer) line(pos token.Pos) string {
 	return fmt.Sprintf("/*line %s:%d:%d*/", name, p.Line, p.Column)
 }
 
-// home returns a line directive with the file name, which later line directives inherit.
-func (s *splicer) home(pos token.Pos) string {
+// lineWithFile returns a line directive with the file name, which later line directives inherit.
+func (s *splicer) lineWithFile(pos token.Pos) string {
 	if s.plain {
 		return ""
 	}

@@ -44,21 +44,21 @@ func (w *weaver) distinct(dirs []*directive, name string) bool {
 	return true
 }
 
-// fits checks a directive against the signature of its function.
-func (w *weaver) fits(d *directive, sig signature) {
+// checkSignature checks a directive against the signature of its function.
+func (w *weaver) checkSignature(d *directive, sig signature) {
 	if d.rule.Verb == rule.Lock {
-		w.fitsLock(d, sig)
+		w.checkLockSignature(d, sig)
 		return
 	}
 	if sig.err == "" && d.rule.OnDuplicate != rule.Skip {
 		w.errorf(d.pos, "//%s%s on %s: a duplicate gets an error, but the function has no error result: add one, or use on-duplicate=skip", prefix, d.verb, sig.name)
 	}
 	if d.rule.Policy().WithDefaults().OnDuplicate != guard.Refuse {
-		w.fitsReplay(d, sig)
+		w.checkResults(d, sig)
 	}
 }
 
-func (w *weaver) fitsLock(d *directive, sig signature) {
+func (w *weaver) checkLockSignature(d *directive, sig signature) {
 	if sig.err == "" && (d.rule.OnTimeout == "" || d.rule.OnTimeout == rule.Error) {
 		w.errorf(d.pos, "//%slock on %s: the function has no error result, so choose what happens when the lock is not acquired: on-timeout=skip, on-timeout=panic or on-timeout=call:FUNC", prefix, sig.name)
 	}
@@ -67,8 +67,8 @@ func (w *weaver) fitsLock(d *directive, sig signature) {
 	}
 }
 
-// fitsReplay refuses results that cannot be stored.
-func (w *weaver) fitsReplay(d *directive, sig signature) {
+// checkResults refuses results that cannot be stored.
+func (w *weaver) checkResults(d *directive, sig signature) {
 	for _, r := range sig.results {
 		switch r.typ.(type) {
 		case *ast.ChanType, *ast.FuncType:
