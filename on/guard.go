@@ -16,10 +16,10 @@ const (
 	// exitConfig is EX_CONFIG of sysexits.h.
 	exitConfig = 78
 
-	unwoven = `interlock: a package in this binary has //interlock: directives but was compiled without weaving; its locks would be inert.
+	unwoven = `interlock: a package in this binary has //interlock: directives but was compiled without weaving; it would run without its locks.
 	build with: go tool interlock go build ...   (also: go run, go test, go install)
 	or with: go build -overlay="$(go tool interlock overlay)" ..., or go build -toolexec="$(go tool -n interlock) weave" ...
-	an installed command needs no "go tool" before interlock
+	if the command interlock is installed, leave out "go tool"
 	set INTERLOCK_UNWOVEN=allow to run it anyway
 `
 )

@@ -20,7 +20,7 @@ func TestAnUnwovenProgramDoesNotStart(t *testing.T) {
 		status      int
 		out, errOut string
 	}{
-		"":      {78, "", "interlock: a package in this binary has //interlock: directives but was compiled without weaving; its locks would be inert.\n\tbuild with: go tool interlock go build"},
+		"":      {78, "", "interlock: a package in this binary has //interlock: directives but was compiled without weaving; it would run without its locks.\n\tbuild with: go tool interlock go build"},
 		"yes":   {78, "", "set INTERLOCK_UNWOVEN=allow to run it anyway\n"},
 		"allow": {0, "hello without a lock\n", ""},
 	} {
