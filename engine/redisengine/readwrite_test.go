@@ -138,6 +138,30 @@ func TestReadWriteFormat(t *testing.T) {
 		}
 	})
 
+	t.Run("a Java reader without its key lives as long as the hash", func(t *testing.T) {
+		t.Parallel()
+		s.Must("EVAL", redissonRead, "2", key(t), relatedKey(t, "")+":"+java+":rwlock_timeout", "20000", java, java+":write")
+		s.Must("DEL", relatedKey(t, "")+":"+java+":rwlock_timeout:1") // Redisson renewed the hash only
+		wantReader := func() {
+			t.Helper()
+			if b := busy(t, e, writing(t, ann, "w")); b.Holder != java {
+				t.Errorf("the holder is %q, want Java", b.Holder)
+			}
+			if l := inspected(t, e, key(t)); l.Kind != engine.Read || len(l.Holders) != 1 || l.Holders[0].Name != java {
+				t.Errorf("inspect: %+v, want one reader of Java", l)
+			}
+		}
+		wantReader()
+		granted(t, e, reading(t, bob, "r"))
+		released(t, e, reading(t, bob, "r"), engine.ReleaseResult{Outcome: engine.Released})
+		wantReader()
+		s.Must("PEXPIRE", key(t), "1")
+		for s.Must("EXISTS", key(t)) != "0" {
+			time.Sleep(time.Millisecond)
+		}
+		granted(t, e, writing(t, ann, "w"))
+	})
+
 	t.Run("waiters are queued by arrival, with expiries in another key, and both expire together", func(t *testing.T) {
 		t.Parallel()
 		a := writing(t, ann, "a")

@@ -56,8 +56,10 @@ func writeToken(api, token string) (string, error) {
 		return "", err
 	}
 	// Another user may have made a directory of this name in the temporary one.
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("%s is not a directory that only this user can change: %w", dir, err)
+	if info, err := os.Lstat(dir); err != nil {
+		return "", err
+	} else if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return "", fmt.Errorf("%s is not a directory that only this user can change", dir)
 	}
 	// A file of an earlier process may be readable for others; its mode would stay.
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
