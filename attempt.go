@@ -13,7 +13,7 @@ import (
 )
 
 // queueLease is how long the engine keeps the position of a waiter that does not
-// ask again. It is what a dead waiter costs the waiters behind it.
+// ask again. A dead waiter delays the waiters behind it by at most this long.
 const queueLease = 5 * time.Second
 
 // An attempt is one acquisition. It asks the engine until there is an answer,
@@ -54,14 +54,14 @@ func (o outage) after(err error, lease time.Duration) outage {
 		o.since = time.Now()
 	}
 	o.failures, o.err, o.lease = o.failures+1, err, 0
-	if errors.Is(err, retry.ErrSlow) { // a longer lease could have been used
+	if errors.Is(err, retry.ErrSlow) { // a caller with a longer lease could have used the grant
 		o.lease = lease
 	}
 	return o
 }
 
-// of returns what the outage is for a caller with a given lease that came at
-// since. It is the zero value if the outage does not concern the caller.
+// of returns the outage as seen by a caller with the given lease that arrived at
+// since. It returns the zero value if the outage does not affect the caller.
 func (o outage) of(lease time.Duration, since time.Time) outage {
 	if o.err == nil || o.lease > 0 && lease > o.lease {
 		return outage{}
@@ -72,8 +72,8 @@ func (o outage) of(lease time.Duration, since time.Time) outage {
 	return o
 }
 
-// lasts reports whether another retry after pause would exceed the time that a
-// caller retries a failing engine.
+// lasts reports whether a retry after pause would come too late: a caller retries a
+// failing engine only for a limited time.
 func (o outage) lasts(pause time.Duration, once bool) bool {
 	limit := retry.Outage
 	if once {

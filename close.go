@@ -21,7 +21,7 @@ import (
 // functions registered with [Client.OnClose], and closes the guards of
 // directives.
 //
-// Close does not close the engine: its opener does.
+// Close does not close the engine. The code that opened the engine closes it.
 func (c *Client) Close(ctx context.Context) error {
 	if c.core.closed.CompareAndSwap(false, true) {
 		close(c.core.closing)
@@ -42,7 +42,7 @@ func (c *Client) Close(ctx context.Context) error {
 }
 
 // ReleaseAll releases every lock that this client holds, as an operator's last
-// resort, and returns how many there were. It cancels the holders' contexts with
+// resort, and returns their number. It cancels the holders' contexts with
 // [ErrRevoked] as the reason. It waits for the engine, 2 seconds at most.
 func (c *Client) ReleaseAll() int { return c.core.dropAll(ErrRevoked) }
 
@@ -89,7 +89,7 @@ func (c *Client) OnClose(f func(context.Context) error) (stop func()) {
 		h.mu.Unlock()
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(ErrClosed)
-		_ = f(ctx) // Close has returned: there is no caller to tell
+		_ = f(ctx) // Close no longer collects errors
 		return func() {}
 	}
 	defer h.mu.Unlock()

@@ -45,13 +45,13 @@ var (
 
 // Errors of engines.
 var (
-	// ErrUnavailable means that the engine could not be reached, or refused to
-	// serve, until the retries ended. The call had no effect.
+	// ErrUnavailable means that all retries failed: the engine could not be reached,
+	// or refused to serve. The call had no effect.
 	ErrUnavailable = engine.ErrUnavailable
 
 	// ErrOutcomeUnknown means that the engine was asked and did not answer. The
-	// client cleans up a lock that may have been granted. Such an error may also
-	// match ErrUnavailable, if the retries ended with that.
+	// client cleans up a lock that may have been granted. The error also matches
+	// ErrUnavailable if the last retry failed with it.
 	ErrOutcomeUnknown = engine.ErrUnknown
 
 	// ErrFull means that the engine has no capacity for another lock.
@@ -79,9 +79,9 @@ var (
 // A ContendedError names the holder of a lock and says when to retry.
 type ContendedError struct {
 	Key        string
-	Holder     string        // the holder id at the engine; the text has a hash of it
+	Holder     string        // the holder id at the engine; Error shows a hash of it
 	Self       bool          // the caller's own context holds it
-	RetryAfter time.Duration // until the holder's lease expires, unless it is renewed
+	RetryAfter time.Duration // time until the holder's lease expires, unless it is renewed
 	Ahead      int           // waiters before the caller, if the kind has a queue
 	Err        error         // why the wait ended; nil after one attempt
 }
@@ -110,7 +110,7 @@ func (e *ContendedError) Unwrap() error { return e.Err }
 // A LostError says which lock was lost, and why.
 type LostError struct {
 	Key   string
-	Fence uint64 // of the lost hold: a store that checks fences refuses it
+	Fence uint64 // the fence of the lost hold
 	Err   error  // [ErrExpired], [ErrNotHolder], [ErrSwitched], [ErrMaxHold], [ErrRevoked] or [ErrClosed]
 }
 
@@ -126,10 +126,10 @@ func (e *LostError) Unwrap() error { return e.Err }
 // errWaited is the cause of a context that Wait bounds.
 var errWaited = errors.New("waited as long as Wait allows")
 
-// unanswered returns the error of a caller that gave up before any answer. If
-// Wait ended and not the caller's context, the engine was unavailable.
+// unanswered returns the error of a caller that gave up before any answer. It
+// matches ErrUnavailable if the time of Wait ran out, not the caller's context.
 func unanswered(key string, cause error) error {
-	if cause == errWaited { //nolint:errorlint // ours
+	if cause == errWaited { //nolint:errorlint // identity: this package set it
 		cause = fmt.Errorf("%w: %w", cause, ErrUnavailable)
 	}
 	return fmt.Errorf("interlock: acquire %q: gave up before the engine answered: %w", key, cause)

@@ -12,7 +12,7 @@ import (
 // A Hold is one entry into a lock, or into several at once; see [Multi].
 type Hold struct {
 	lease *lease
-	parts []*Hold // of a Multi, which has no lease of its own
+	parts []*Hold // the holds of a Multi; lease is nil then
 
 	mu    sync.Mutex
 	ended bool

@@ -14,7 +14,7 @@ import (
 )
 
 // A Client makes locks on one engine. It is safe for concurrent use; a process
-// needs one.
+// needs only one.
 type Client struct {
 	core *core
 	opts options
@@ -67,8 +67,8 @@ func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
 	return m
 }
 
-// setKind sets the kind of the lock, or an error if the engine lacks that kind or
-// grants no lease as long.
+// setKind sets the kind of the lock. It sets an error if the engine does not support
+// the kind, or grants no lease of that length.
 func (m *Mutex) setKind(kind engine.Kind) {
 	m.kind = kind
 	if m.opts.err == nil && !m.core.caps.Has(kind) {
@@ -84,8 +84,8 @@ func unsupported(e engine.Engine, what string) error {
 	return fmt.Errorf("interlock: %T does not support %s: %w; use another engine", e, what, errors.ErrUnsupported)
 }
 
-// defaultClient is the client of code that was given none. Woven code needs it,
-// because a directive cannot name a client.
+// defaultClient is the client of code that receives no client of its own. Woven
+// code needs it, because a directive cannot name a client.
 var defaultClient atomic.Pointer[Client]
 
 // SetDefault makes c the client that [From] falls back to.
@@ -129,7 +129,7 @@ type core struct {
 	stats        counters
 	warned       warned
 
-	queueRefused atomic.Bool // the engine does not let plain locks queue; see turn
+	queueRefused atomic.Bool // the engine does not let plain locks queue; see stopTurning
 
 	closing chan struct{}   // closed by Close
 	closed  atomic.Bool     // set before closing is closed

@@ -96,7 +96,8 @@ type warned struct {
 	names map[string]struct{}
 }
 
-// maxWarned bounds the names. A program with more of them puts identifiers first.
+// maxWarned bounds the number of names. A program with more names probably puts
+// the identifier first in its keys.
 const maxWarned = 1000
 
 // warn traces an untidy key, once per name.
@@ -163,7 +164,7 @@ func (c *Client) Agree(name, terms string) (release func(), err error) {
 		u = &agreement{terms: terms}
 		a.names[name] = u
 	case u.terms != terms:
-		return nil, fmt.Errorf("interlock: %q is already in use with %s, not %s; use another name, or the same for both", name, u.terms, terms)
+		return nil, fmt.Errorf("interlock: %q is already in use with %s, not %s; use another name, or the same setting for both", name, u.terms, terms)
 	}
 	u.users++
 	return sync.OnceFunc(func() {

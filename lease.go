@@ -94,7 +94,7 @@ func (l *lease) enter(reentrant bool) (*Hold, error) {
 	defer l.mu.Unlock()
 	switch {
 	case l.ended != nil || l.watch.Overdue(time.Now()):
-		return nil, nil //nolint:nilnil // "not this one": the caller goes on
+		return nil, nil //nolint:nilnil // see above
 	case !reentrant:
 		return nil, &ContendedError{Key: l.req.Key, Holder: l.req.Holder, Self: true,
 			RetryAfter: l.watch.Left(time.Now())}
@@ -120,7 +120,7 @@ func (l *lease) unlock() error {
 	case !last:
 		return nil
 	}
-	l.core.tasks.Begin() // before the watchdog forgets the lease: Close waits for one or the other
+	l.core.tasks.Begin() // before the watchdog forgets the lease, so that Close always waits for one of the two
 	defer l.core.tasks.End()
 	l.core.watchdog.Remove(l)
 	l.End(ErrReleased)
@@ -131,12 +131,12 @@ func (l *lease) unlock() error {
 // lock for up to one lease; after the last entry no work runs under it, so it is
 // released for the waiters.
 func (l *lease) unlockLost(last bool) error {
-	l.lose(ErrExpired) // unless the loss is known
+	l.lose(ErrExpired) // no effect if the loss is already recorded
 	l.mu.Lock()
 	ended := l.ended
 	l.mu.Unlock()
 	if last {
-		l.core.local.clearHolder(l) // lose may still be on its way to it, and our caller may retry at once
+		l.core.local.clearHolder(l) // a concurrent lose may not have done so yet, and the caller may retry at once
 	}
 	if last && (errors.Is(ended, ErrMaxHold) || errors.Is(ended, ErrExpired)) {
 		l.core.tasks.Go(func() { _, _ = l.core.release(l.req) })

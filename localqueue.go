@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// A localQueue is the in-process level. Of the goroutines that want the same
-// key, one leads: it asks the engine. The others wait behind it in a waitQueue.
+// A localQueue queues the goroutines of this process by key. One goroutine per key
+// leads: it asks the engine. The others wait behind it in a waitQueue.
 type localQueue struct {
 	core   *core
 	seed   maphash.Seed
@@ -49,7 +49,7 @@ func (s *shard) open(key string) *waitQueue {
 	return wq
 }
 
-// close removes the queue of a key. It is empty, so nothing refers to it.
+// close removes the queue of a key. The queue is empty, so nothing refers to it.
 func (s *shard) close(key string, wq *waitQueue) {
 	delete(s.queues, key)
 	*wq = waitQueue{}
@@ -66,8 +66,8 @@ func (q *localQueue) acquire(ctx context.Context, m *Mutex, once bool) (grant, e
 	return q.enter(ctx, m, once, time.Time{}, outage{})
 }
 
-// enter is acquire for a caller that came at since, or just now if it is zero,
-// and has seen an outage.
+// enter is acquire for a caller that arrived at since and has seen the outage o. A
+// zero since means now.
 func (q *localQueue) enter(ctx context.Context, m *Mutex, once bool, since time.Time, o outage) (grant, error) {
 	s := q.shard(m.key)
 	s.mu.Lock()
@@ -95,9 +95,10 @@ func (q *localQueue) enter(ctx context.Context, m *Mutex, once bool, since time.
 	return q.lead(ctx, m, s, wq, h, once)
 }
 
-// acquireDirect asks the engine without queueing here. Fair locks queue at the
-// engine, readers do not wait for each other, the holder ahead of a named owner
-// may be the same owner, and a leader's lease may be too short for the engine.
+// acquireDirect asks the engine without the local queue. Fair locks queue at the
+// engine instead. Readers do not wait for each other. A named owner may already
+// hold the lock. And a caller with a long lease does not wait for a leader whose
+// lease is too short for a slow engine.
 func (q *localQueue) acquireDirect(ctx context.Context, m *Mutex, once bool) (grant, error) {
 	var sub subscription
 	defer sub.unsubscribe()
@@ -105,9 +106,10 @@ func (q *localQueue) acquireDirect(ctx context.Context, m *Mutex, once bool) (gr
 	return a.run(ctx)
 }
 
-// follow answers a single attempt with what the leader finds. The leader was
-// first, so if the lock is granted it is not granted to us. A leader that pauses
-// asks at once, because the holder that it has seen may be gone. It unlocks s.
+// follow answers a single attempt with what the leader finds. If the engine grants
+// the lock, the leader gets it, because the leader asked first. A leader that pauses
+// asks again at once, because the holder that it saw may be gone. The caller has
+// locked s; follow unlocks it.
 func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, since time.Time) (grant, error) {
 	if wq.granted {
 		r := wq.current()
@@ -139,7 +141,7 @@ func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQue
 	case p.err != nil && p.outage.err == nil && p.terms == m.opts.terms():
 		return grant{}, p.err
 	}
-	return q.enter(ctx, m, true, since, o) // the leader failed on terms of its own
+	return q.enter(ctx, m, true, since, o) // the leader's failure does not affect this caller
 }
 
 // wait waits in the queue until the lock or the lead is handed over.
@@ -166,7 +168,7 @@ func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue
 		return grant{}, wq.gaveUp(w, m.key, ended)
 	}
 	served = true
-	waiting.Add(-1) // an attempt counts the waiters at the engine
+	waiting.Add(-1) // from here on the attempt counts this waiter
 	defer waiting.Add(1)
 	return q.accept(ctx, m, s, wq, h)
 }
@@ -203,7 +205,7 @@ func (q *localQueue) await(ctx context.Context, s *shard, wq *waitQueue, w *wait
 	}
 }
 
-// leave takes a waiter out that gives up.
+// leave removes a waiter that gives up.
 func (q *localQueue) leave(m *Mutex, s *shard, wq *waitQueue, w *waiter) {
 	s.mu.Lock()
 	queued := wq.remove(w)
@@ -247,7 +249,7 @@ func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
 // lead asks the engine after a pause. If it does not get the lock, the next
 // waiter leads.
 func (q *localQueue) lead(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, h handover, once bool) (grant, error) {
-	var failure error // for those who joined the pending request
+	var failure error // for the goroutines that joined the pending request
 	granted := false
 	defer func() { // also if a Backoff or a Trace of the caller panics
 		if !granted {
@@ -351,7 +353,7 @@ func (q *localQueue) release(l *lease) (handedOver bool, outcome engine.Outcome,
 // the terms and enough of the lease is left. Otherwise it releases the lock.
 func (q *localQueue) handOver(g grant, t terms, wq *waitQueue, s *shard) (handedOver bool, outcome engine.Outcome, err error) {
 	now := time.Now()
-	ctx := q.core.detached.Context(now) // one bound for renewal and release
+	ctx := q.core.detached.Context(now) // one timeout for renewal and release together
 	if !q.core.closed.Load() && g.canHandOver(now) && (!t.explicit || q.renewFor(ctx, &g, wq, s, t)) {
 		s.mu.Lock()
 		if w := wq.first; w != nil && w.terms == t {
@@ -373,8 +375,8 @@ func (q *localQueue) handOver(g grant, t terms, wq *waitQueue, s *shard) (handed
 	return false, res.Outcome, err
 }
 
-// renewFor renews an explicit lease for the next waiter, if there is one with
-// the same terms: it expects a full lease.
+// renewFor renews an explicit lease for the next waiter, which expects a full one.
+// It reports false if the next waiter has other terms or the renewal fails.
 func (q *localQueue) renewFor(ctx context.Context, g *grant, wq *waitQueue, s *shard, t terms) bool {
 	s.mu.Lock()
 	wanted := wq.first != nil && wq.first.terms == t

@@ -64,7 +64,7 @@ func (m *Multi) acquire(ctx context.Context, once bool) (context.Context, *Hold,
 	}
 	a := multiAcquire{multi: m, ctx: ctx, inner: ctx, once: once, start: time.Now()}
 	a.core = m.locks[0].core
-	a.core.tasks.Begin() // until the watchdog has all leases: Close waits for one or the other
+	a.core.tasks.Begin() // until the watchdog has all leases, so that Close always waits for one of the two
 	defer a.core.tasks.End()
 	defer a.rollback() // also if a Backoff or a Trace of the caller panics
 	if err := a.run(); err != nil {
@@ -91,16 +91,16 @@ type multiAcquire struct {
 	multi *Multi
 	core  *core
 	ctx   context.Context // the caller's
-	inner context.Context // of the last hold: each lock is acquired under the one before
+	inner context.Context // the context of the last hold; the next lock is acquired under it
 	once  bool
 	start time.Time
 
 	holds   []*Hold  // of the first locks, in order
-	granted []*grant // granted and not yet a hold, by lock; nil where not granted
+	granted []*grant // grants that are not yet holds, indexed like multi.locks; nil if there is none
 }
 
 func (a *multiAcquire) run() error {
-	for _, lock := range a.multi.locks { // here, in the caller's goroutine, because it may trace
+	for _, lock := range a.multi.locks { // in the caller's goroutine, because check may call the Trace
 		if err := lock.check(a.ctx); err != nil {
 			return err
 		}
@@ -113,14 +113,14 @@ func (a *multiAcquire) run() error {
 			return err
 		}
 	}
-	if a.core.closed.Load() { // while the engine was asked
+	if a.core.closed.Load() { // closed while the engine was asked
 		return a.multi.locks[0].closed()
 	}
 	return a.finish()
 }
 
 // tryAll tries all the locks in parallel, so that free locks cost one round trip
-// together. It keeps the grants before the first refusal and returns the rest:
+// together. It keeps the grants before the first refusal and gives back the rest:
 // waiting while holding a later lock could deadlock.
 func (a *multiAcquire) tryAll() error {
 	locks := a.multi.locks
@@ -169,7 +169,7 @@ func (a *multiAcquire) keep(lock *Mutex, g *grant, i int) {
 	a.inner, a.holds = l, append(a.holds, &l.first)
 }
 
-// wait acquires the next lock under the holds of those before.
+// wait acquires the next lock under the context of the last hold.
 func (a *multiAcquire) wait() error {
 	next := *a.multi.locks[len(a.holds)]
 	next.partOfMulti = true
@@ -253,7 +253,7 @@ func (a *multiAcquire) giveBack() {
 	}
 }
 
-// rollback releases what was acquired if not all was.
+// rollback releases the locks acquired so far. After a success there are none in a.
 func (a *multiAcquire) rollback() {
 	a.giveBack()
 	_ = unlockAll(a.holds)

@@ -33,7 +33,7 @@ const (
 // A LockInfo is a lock as operators see it.
 type LockInfo struct {
 	Key     string // prefix included
-	Kind    Kind   // Read or Write after its holders; Fair if callers wait in a queue
+	Kind    Kind   // Read or Write, like its holders; Fair if callers wait in a queue
 	Holders []HolderInfo
 	Waiters []WaiterInfo // in queue order
 
@@ -48,7 +48,7 @@ type HolderInfo struct {
 	Kind   Kind
 	Count  int           // entries, as the engine counts them
 	Fence  uint64        // zero for a holder of another library
-	Left   time.Duration // of its lease; zero if the lease does not expire
+	Left   time.Duration // time left of its lease; zero if the lease does not expire
 	Client *ClientInfo   // the program; nil if unknown
 }
 
@@ -56,7 +56,7 @@ type HolderInfo struct {
 type WaiterInfo struct {
 	Holder string // its future holder id
 	Kind   Kind
-	Left   time.Duration // until its position expires, unless it asks again
+	Left   time.Duration // time until its position expires, unless it asks again
 	Client *ClientInfo   // the program; nil if unknown
 }
 
@@ -65,10 +65,10 @@ type WaiterInfo struct {
 // expires a minute after it released the last one.
 type ClientInfo = engine.Member
 
-// Locks iterates over the held locks under the client's prefix. The rest of
-// their keys matches pattern, in which * stands for any text and ? for any byte.
-// An empty pattern matches all. The iteration ends with the first error. It may
-// miss or repeat locks that are acquired or released meanwhile.
+// Locks iterates over the held locks under the client's prefix whose keys match
+// pattern. The pattern excludes the prefix; * stands for any text and ? for any
+// byte. An empty pattern matches all. The iteration ends with the first error. It
+// may miss or repeat locks that are acquired or released meanwhile.
 //
 //	for lock, err := range client.Locks(ctx, "order:*") {
 //
@@ -116,7 +116,7 @@ func (c *Client) LocksFrom(ctx context.Context, pattern, cursor string) (locks [
 }
 
 // Inspect returns the lock named key. A free lock has no holders. If the key
-// holds something else than a lock, the error matches [ErrKind].
+// holds something other than a lock, the error matches [ErrKind].
 func (c *Client) Inspect(ctx context.Context, key string) (LockInfo, error) {
 	return c.inspect(ctx, key, "inspect", engine.Inspector.Inspect)
 }
@@ -127,7 +127,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (LockInfo, error) {
 // Each holder's context is cancelled within half a second, with [ErrRevoked] as
 // the reason; on an engine without notifications, at the next renewal. If the
 // lock is free, ForceRelease empties its queue; live waiters queue again. If the
-// key holds something else than a lock, nothing changes and the error matches
+// key holds something other than a lock, nothing changes and the error matches
 // [ErrKind].
 func (c *Client) ForceRelease(ctx context.Context, key string) (LockInfo, error) {
 	return c.inspect(ctx, key, "force-release", engine.Inspector.ForceRelease)
@@ -148,7 +148,7 @@ func (c *Client) inspect(ctx context.Context, key, verb string, do func(engine.I
 		return LockInfo{}, fail(err)
 	}
 	infos, err := withClients(ctx, i, []engine.Lock{lock})
-	if err != nil { // the lock was released; the names of programs are optional
+	if err != nil { // do has succeeded; the names of programs are optional
 		infos = describe([]engine.Lock{lock}, nil)
 	}
 	return infos[0], nil
@@ -224,7 +224,7 @@ func clientOf(holder string) string {
 type registration struct {
 	core  *core
 	name  string
-	until atomic.Int64 // no new call before; nanoseconds since core.clock.Base
+	until atomic.Int64 // when the next call is due, in nanoseconds since core.clock.Base
 	order sync.Mutex   // one call at a time, so that the last one wins
 }
 
@@ -272,9 +272,9 @@ func (r *registration) member() engine.Member {
 	return engine.Member{ID: r.core.id, Name: name, Host: host, PID: os.Getpid(), Since: r.core.clock.Base}
 }
 
-// revocations finds out which locks of a client operators have released by
-// force. It listens while the client has leases. The watchdog's timer polls it
-// twice a second, so it needs no goroutine.
+// revocations detects the locks of a client that operators have released by force.
+// It subscribes while the client has leases. The watchdog's timer polls it twice a
+// second, so it needs no goroutine.
 type revocations struct {
 	core *core
 	mu   sync.Mutex
@@ -291,7 +291,7 @@ func (r *revocations) poll() bool {
 	defer r.mu.Unlock()
 	if !r.sub.active() {
 		r.sub.wake, r.sub.stop = i.Watch(r.core.id)
-		return true // a lock may have been revoked before we listened
+		return true // a lock may have been revoked before the subscription
 	}
 	select {
 	case <-r.sub.wake:
@@ -307,8 +307,8 @@ func (r *revocations) unsubscribe() {
 	r.sub.unsubscribe()
 }
 
-// review asks the engine which leases it still knows, and ends the others. It
-// extends none: it asks for 1 ms, and a renewal never shortens a lease.
+// review renews leases at the engine for 1 ms, and ends those that the engine no
+// longer knows. A renewal never shortens a lease, so the others stay as they are.
 func (r *revocations) review(leases []watchdog.Leased) {
 	for batch := range slices.Chunk(leases, watchdog.MaxBatch) {
 		reqs := requests(batch)

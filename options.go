@@ -12,8 +12,8 @@ import (
 // same names.
 type Option func(*options)
 
-// Lease sets how long the lock survives its holder, and turns off renewal: when
-// the lease expires, the lock is lost.
+// Lease sets the length of the lease and turns off renewal: when the lease expires,
+// the lock is lost.
 //
 // Default: 30s, and the watchdog renews it every 10s while the lock is held.
 func Lease(d time.Duration) Option {
@@ -39,7 +39,7 @@ func Watchdog(d time.Duration) Option {
 }
 
 // Wait bounds the wait for a lock, but not the work done under it. Zero means
-// one attempt. Default: no bound but the context's.
+// one attempt. Default: only the context bounds the wait.
 func Wait(d time.Duration) Option {
 	return func(o *options) {
 		if d < 0 || d > maxDuration {

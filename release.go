@@ -26,7 +26,7 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Re
 	switch {
 	case err == nil:
 		return res, nil
-	case ctx.Err() != nil && !engine.Temporary(err): // too busy a machine to send it in time
+	case ctx.Err() != nil && !engine.Temporary(err): // the machine was too busy to send the request in time
 		return res, fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
 	}
 	replyLost := errors.Is(err, engine.ErrUnknown)
@@ -52,8 +52,8 @@ func (c *core) leaveQueue(req engine.Request) {
 	c.tasks.Go(func() { _, _ = c.release(req) })
 }
 
-// lossReason asks the engine why it did not know a hold that was to be
-// released.
+// lossReason asks the engine why it no longer knew a hold when the client released
+// it.
 func (c *core) lossReason(req engine.Request) error {
 	errs := c.engine.Renew(c.detached.Context(time.Now()), []engine.Request{req})
 	return watchdog.LossReason(errs[0], ErrRevoked)

@@ -64,9 +64,9 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 	}
 	switch h.end(); {
 	case errors.Is(h.err, ErrLost):
-		_ = read.Unlock() // another writer may have been in between
+		_ = read.Unlock() // another writer may have held the lock before the read lock was granted
 		return l.parent, nil, h.err
-	case h.err != nil: // readers would wait until the write lease expires
+	case h.err != nil: // the release failed; without a retry, readers wait until the write lease expires
 		l.core.cleanUp(l.req, l.opts.trace, l.watch.Sent())
 	}
 	return ctx, read, nil

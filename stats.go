@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// Stats are the counters of a client since it was made. Metrics are made from
-// them.
+// Stats are the counters of a client since it was made.
 type Stats struct {
 	Live          int64         // locks held now
 	Waiting       int64         // goroutines waiting for a lock now
 	Acquired      uint64        // locks acquired, from the engine or by a handover
-	HandedOver    uint64        // of those, handed over in this process
+	HandedOver    uint64        // locks of Acquired that another holder of this process handed over
 	Contended     uint64        // callers that gave up on a held lock
 	Failed        uint64        // engine failures reported to a caller
 	Renewed       uint64        // leases renewed

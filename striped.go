@@ -59,11 +59,11 @@ func (s *Striped) For(id string) *Mutex {
 // All returns all the stripes as one lock.
 func (s *Striped) All() *Multi { return s.all }
 
-// Do calls fn while holding one stripe, whose number it passes. It tries the
-// stripes one by one in random order, so each busy stripe costs a round trip: use
-// about twice as many stripes as callers. If none is free, it waits for one of
-// them, and tries all again every second. If ctx already holds a stripe, Do
-// re-enters it with [Reentrant]; otherwise Do acquires a different stripe.
+// Do calls fn while holding one stripe, and passes fn the number of that stripe. It
+// tries the stripes one by one in random order, so each busy stripe costs a round
+// trip: use about twice as many stripes as callers. If none is free, it waits for
+// one of them, and tries all again every second. If ctx already holds a stripe, Do
+// re-enters it with [Reentrant]; without Reentrant it acquires a different stripe.
 func (s *Striped) Do(ctx context.Context, fn func(ctx context.Context, stripe int) error) error {
 	i, ctx, hold, err := s.any(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Striped) tryEach(ctx context.Context) (stripe int, _ context.Context, _
 		if hold != nil {
 			return i, ctx, hold, nil
 		}
-		if self != nil { // ctx holds this one and wants another
+		if self != nil { // ctx holds this stripe; another one may be free
 			if stripe < 0 {
 				err = self
 			}

@@ -23,7 +23,8 @@ func (s *subscription) subscribe(c *core, r engine.Request) {
 
 func (s *subscription) active() bool { return s.wake != nil }
 
-// drain drops a wake-up that came before an attempt: the attempt sees as much.
+// drain drops a wake-up that arrived before a request is sent: the request itself
+// sees whether the lock is free.
 func (s *subscription) drain() {
 	select {
 	case <-s.wake:
@@ -38,8 +39,8 @@ func (s *subscription) unsubscribe() {
 	}
 }
 
-// sleep waits for d, or until wake or asked receives. It reports whether asked
-// did. It returns an error when ctx is done or the client closes.
+// sleep waits for d, or until a value arrives on wake or asked. It reports whether
+// the value was on asked. It returns an error when ctx is done or the client closes.
 func (c *core) sleep(ctx context.Context, d time.Duration, wake, asked <-chan struct{}) (bool, error) {
 	if d <= 0 {
 		return false, nil

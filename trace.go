@@ -33,7 +33,7 @@ type Waiting struct {
 	Kind   Kind
 	Holder string        // the current holder
 	Ahead  int           // waiters before this one, if the kind has a queue
-	Left   time.Duration // of the holder's lease, if known
+	Left   time.Duration // time left of the holder's lease; zero if unknown
 }
 
 // Acquired is reported when a lock was acquired.
@@ -45,7 +45,7 @@ type Acquired struct {
 	Lease      time.Duration
 	Waited     time.Duration
 	Tries      int  // requests sent to the engine; 0 after a handover
-	HandedOver bool // by another holder of this process
+	HandedOver bool // received from another holder of this process
 	Local      bool // valid in this process only: the engine has degraded
 }
 
@@ -55,7 +55,7 @@ type Contended struct {
 	Kind   Kind
 	Holder string        // the current holder, if known
 	Ahead  int           // waiters before this one, if the kind has a queue
-	Left   time.Duration // of the holder's lease, if known
+	Left   time.Duration // time left of the holder's lease; zero if unknown
 	Waited time.Duration
 	Err    error // why the wait ended; nil after one attempt
 }
@@ -113,7 +113,7 @@ type CleanedUp struct {
 // Warned is reported for a key or a setting that works but is probably a mistake, once
 // per name.
 type Warned struct {
-	Key     string // or the name of a guard; empty for a setting of the client
+	Key     string // the key, or the name of a guard; empty for a setting of the client
 	Problem string
 }
 
@@ -140,8 +140,8 @@ func (t *Trace) and(u *Trace) *Trace {
 	}
 }
 
-// Log returns a [Trace] that logs the life of every lock. Keys are logged in
-// plain, holders as 8 hex digits. Routine events have level debug; events that
+// Log returns a [Trace] that logs the life of every lock. Keys are logged in plain
+// text, holders as 16 hex digits. Routine events have level debug; events that
 // an operator should look at have level warn or error.
 func Log(logger *slog.Logger) *Trace {
 	degraded := new(trace.Sample)
@@ -204,8 +204,8 @@ func reason(err error) string {
 // Degraded is reported when work of a guard runs with less protection than usual, because
 // the engine is down and the guard's policy allows it.
 type Degraded struct {
-	Name  string // of the guard
-	Key   string // as the engine stores it
+	Name  string // the name of the guard
+	Key   string // the key as the engine stores it
 	Local bool   // only this process guards the work; otherwise nothing does
 	Err   error  // why the engine is down, if known
 }

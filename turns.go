@@ -25,8 +25,8 @@ const (
 	// wait without a queue, and all but one of them are overtaken.
 	maxOvertakes = 2
 
-	// turnLease is the QueueLease of such a request. It is what a process that
-	// dies in the queue costs the others.
+	// turnLease is the QueueLease of a request that queues for a turn. A process
+	// that dies in the queue delays the others by at most this long.
 	turnLease = time.Second
 
 	// turnMemory is how long a process remembers its grants in a row, that other
@@ -67,13 +67,14 @@ func (q *waitQueue) endTurn(g *grant, listeners int) {
 	}
 }
 
-// takeTurn makes the request queue at the engine, if it is its turn to. A single
-// attempt does not wait, and Poll asks too rarely to keep a position.
+// takeTurn makes the request queue at the engine if a.turn says so. A single attempt
+// does not queue, because it does not wait. Neither does a caller with Poll, because
+// it asks too rarely to keep a position.
 func (a *attempt) takeTurn() {
 	if !a.turn.queues {
 		return
 	}
-	a.turn.taken = 0 // the others get their chance now
+	a.turn.taken = 0 // other processes get their chance now
 	if a.once || a.unqueued || a.mutex.opts.poll != nil || a.req.Kind != engine.Exclusive || !a.mutex.core.canQueue() {
 		return
 	}
@@ -85,7 +86,7 @@ func (a *attempt) turning() bool {
 	return a.req.Kind == engine.Fair && a.mutex.kind == engine.Exclusive
 }
 
-// asHeld returns the request as the lock is renewed and released with it.
+// asHeld returns the request that later renews and releases the lock.
 func (a *attempt) asHeld() engine.Request {
 	r := a.req
 	if a.turning() {
@@ -100,8 +101,9 @@ func (a *attempt) overtakenBy(r rival) bool {
 	return !a.turning() && a.rival.holder != "" && a.rival.holder != r.holder
 }
 
-// wasRefused notes that another process has the lock. A process that is
-// overtaken again, or comes again and is refused again, queues for a while.
+// wasRefused notes that another process has the lock. A process that was overtaken
+// maxOvertakes times queues for a while. A refusal of the first request counts as
+// one, if this process was refused shortly before.
 func (q *waitQueue) wasRefused(overtaken, first bool) {
 	if overtaken || first && q.refused.Before(q.rivalsUntil) {
 		q.overtakes++

@@ -11,17 +11,17 @@ import (
 )
 
 // A waitQueue holds the goroutines of this process that wait for one key. It
-// exists while one of them holds the lock, asks the engine or releases the lock,
-// and for a while after that if
-// other processes wait for the key, too. The mutex of its shard guards it.
+// exists while one of them holds the lock, asks the engine or releases the lock.
+// It stays a while longer if other processes also wait for the key. The mutex of
+// its shard guards it.
 type waitQueue struct {
 	holder      *lease       // the holder in this process
 	rival       rival        // the holder elsewhere, as last seen by the leader
 	first, last *waiter      // goroutines waiting for a handover
-	listeners   int          // of them, those that do not poll
+	listeners   int          // how many of them do not poll
 	sub         subscription // used by the leader
 	pending     *pending     // the leader's request, if others wait for its answer
-	notBefore   time.Time    // the next leader asks no earlier
+	notBefore   time.Time    // the next leader waits until then before it asks
 	idle        bool         // empty, and kept until keepUntil
 	keepUntil   time.Time
 	expiring    bool // a timer will remove it
@@ -32,19 +32,19 @@ type waitQueue struct {
 	overtakes   int       // changes of the holder while this process waited
 	overtaken   time.Time // until then, requests queue at the engine
 
-	granted  bool          // this process has the lock, and does not release it yet
+	granted  bool          // this process has the lock and has not begun to release it
 	answered bool          // the engine has answered a request of this queue
-	asked    time.Time     // since when the leader has no answer; zero if it has one
-	outage   outage        // the engine fails, as last seen by the leader
+	asked    time.Time     // since when the leader waits for an answer; zero if it has one
+	outage   outage        // the engine's failures, as last seen by the leader
 	refused  time.Time     // when the leader was last refused
 	pausing  bool          // the leader was refused, and will ask again
-	polling  bool          // the leader's pause is one of Poll
-	askNow   chan struct{} // cuts the pause of the leader short; holds one
+	polling  bool          // Poll has set the leader's pause
+	askNow   chan struct{} // cuts the pause of the leader short; capacity 1
 }
 
 // A waiter waits in the queue for a handover.
 type waiter struct {
-	ready      chan handover // holds one
+	ready      chan handover // capacity 1
 	terms      terms
 	poll       Backoff // how often it wants the engine to be asked; may be nil
 	since      time.Time
@@ -52,15 +52,15 @@ type waiter struct {
 	queued     bool
 }
 
-// A handover passes a waiter the lock, or else the lead.
+// A handover passes a waiter the lock, the lead, or an error.
 type handover struct {
-	granted bool
+	granted bool // the waiter gets grant; otherwise it gets the lead
 	grant   grant
 	pause   time.Duration // before the new leader asks the engine
-	outage  outage        // the engine fails since before
+	outage  outage        // the engine's failures before this handover
 	turn    turn
 	bypass  bool  // the waiter asks the engine itself, beside the leader
-	err     error // or the engine has failed for too long
+	err     error // the engine has failed for longer than the waiter accepts
 }
 
 // A pending request is the one that the leader has sent. Goroutines that make a
@@ -74,8 +74,8 @@ type pending struct {
 type result struct {
 	rival  rival  // another holder has the lock
 	err    error  // the leader failed
-	terms  terms  // of the leader that failed
-	outage outage // during which it failed
+	terms  terms  // the terms of the leader that failed
+	outage outage // the engine's failures when the leader failed
 	ended  bool   // the leader gave up without an answer
 }
 
@@ -107,8 +107,8 @@ func (r rival) left() time.Duration {
 	return max(0, time.Until(r.until))
 }
 
-// contended returns the error of a caller that the rival keeps from the lock.
-// Err is why it stopped waiting.
+// contended returns the error of a caller that did not get the lock, because the
+// rival holds it. Err is why the caller stopped waiting.
 func (r rival) contended(key string, err error) *ContendedError {
 	return &ContendedError{Key: key, Holder: r.holder, RetryAfter: r.left(), Ahead: r.ahead, Err: err}
 }
@@ -202,8 +202,8 @@ func (q *waitQueue) remove(w *waiter) bool {
 	return true
 }
 
-// gaveUp returns the error of a waiter that stopped waiting. A lock is held only
-// if the engine said so and does not fail.
+// gaveUp returns the error of a waiter that stopped waiting. The error reports the
+// lock as held only if the engine said so and is not failing.
 func (q *waitQueue) gaveUp(w *waiter, key string, cause error) error {
 	r := q.current()
 	if q.granted || cause == ErrClosed { //nolint:errorlint // identity: this package set it
@@ -225,8 +225,8 @@ func (q *waitQueue) grantedTo(r rival) {
 	q.pausing, q.polling = false, false
 }
 
-// leaderFailed makes the next waiter the leader after one that did not get the
-// lock. Err is why, unless the leader's own context ended.
+// leaderFailed makes the next waiter the leader, because the last one did not get
+// the lock. Err is why; it is nil if the last leader's own context ended.
 func (q *waitQueue) leaderFailed(s *shard, m *Mutex, err error) {
 	if err != nil && engine.Temporary(err) {
 		q.failWaiters(m.key)
@@ -234,8 +234,8 @@ func (q *waitQueue) leaderFailed(s *shard, m *Mutex, err error) {
 	q.advance(s, m.key, result{err: err, terms: m.opts.terms(), outage: q.outage, ended: err == nil}, 0)
 }
 
-// failWaiters fails the waiters that have seen as much of an outage as they
-// accept. Each of them would only find the same outage.
+// failWaiters fails the waiters for which the outage lasts too long. As leaders they
+// would only see the same outage.
 func (q *waitQueue) failWaiters(key string) {
 	pause := retry.Delay(q.outage.failures)
 	for w := q.first; w != nil; {
@@ -248,8 +248,8 @@ func (q *waitQueue) failWaiters(key string) {
 	}
 }
 
-// passes reports whether a caller with a given lease need not wait behind a
-// leader whose lease is too short for the engine.
+// passes reports whether a caller with the given lease may ask the engine beside the
+// leader: the leader's lease is too short for a slow engine, and this one is longer.
 func (q *waitQueue) passes(lease time.Duration) bool {
 	return q.outage.lease > 0 && lease > q.outage.lease
 }
@@ -269,7 +269,7 @@ func (q *waitQueue) letPass() {
 // goroutine. It has sent nothing, so its own outcome is known.
 func unasked(key string, err error) error {
 	if errors.Is(err, engine.ErrUnknown) {
-		err = fmt.Errorf("%w: an earlier request from this process got no answer: %v", engine.ErrUnavailable, err) //nolint:errorlint // not its outcome
+		err = fmt.Errorf("%w: an earlier request from this process got no answer: %v", engine.ErrUnavailable, err) //nolint:errorlint // %v: the caller's own outcome is known
 	}
 	return fmt.Errorf("interlock: acquire %q: %w", key, err)
 }
@@ -328,8 +328,8 @@ const (
 	minYieldDelay = 50 * time.Microsecond
 	maxYieldDelay = 50 * time.Millisecond
 
-	// maxYieldTurns bounds it where processes take turns: that serves a process
-	// that is further away.
+	// maxYieldTurns replaces maxYieldDelay where processes take turns. There a
+	// process far from the engine gets its turn without a long delay.
 	maxYieldTurns = 500 * time.Microsecond
 )
 
@@ -374,12 +374,12 @@ func (l *leader) asks(sent time.Time) {
 		q.asked = sent
 	}
 	select {
-	case <-q.askNow: // this request is the one
+	case <-q.askNow: // this request is the one that was asked for
 	default:
 	}
 }
 
-// refused notes the holder that keeps the leader from the lock. It reports
+// refused notes the holder because of which the leader was refused. It reports
 // whether a waiter behind a leader that polls wants to be notified, and the turn
 // of the leader's next request.
 func (l *leader) refused(r rival, once, polls, overtaken, first bool) (listen bool, next turn) {
@@ -420,7 +420,7 @@ func (l *leader) failed(o outage) {
 	}
 }
 
-// wake receives when the leader should ask at once.
+// wake returns a channel that receives when the leader should ask at once.
 func (l *leader) wake() <-chan struct{} {
 	if l == nil {
 		return nil

@@ -26,8 +26,8 @@ type Engine interface {
 	// Request.QueueLease.
 	//
 	// A repeated request with the same holder and attempt gets the same answer
-	// and fence, and restarts the lease. So a holder whose reply was lost is
-	// never refused by its own lock. The same holder with another attempt enters
+	// and fence, and restarts the lease. So a holder whose reply was lost is not
+	// refused because of its own lock. The same holder with another attempt enters
 	// once more: it keeps the fence, and the entry is counted.
 	Acquire(ctx context.Context, r Request) (Grant, error)
 
@@ -42,7 +42,7 @@ type Engine interface {
 
 	// Abandon is Release for an attempt whose outcome is unknown. It leaves a
 	// tombstone for one lease: an Acquire of the same attempt that arrives later
-	// fails with [ErrAbandoned]. Capabilities.LateGrant has the one exception.
+	// fails with [ErrAbandoned]. Capabilities.LateGrant describes the one exception.
 	Abandon(ctx context.Context, r Request) (ReleaseResult, error)
 
 	// Capabilities returns what else the engine can do. It never changes.
@@ -64,7 +64,7 @@ type Request struct {
 	// Lease is how long the lock survives its holder.
 	Lease time.Duration
 
-	// Fenced requests fences that rise strictly, whatever clocks do.
+	// Fenced requests fences that rise strictly, even if the engine's clock does not.
 	Fenced bool
 
 	// FenceReserve is how many fences after the granted one are reserved for
@@ -81,17 +81,17 @@ type Request struct {
 	// at the end of the queue; each later refusal extends the reservation by
 	// QueueLease. The position ends with the grant, and with Release or Abandon.
 	//
-	// A position whose time has passed, by the engine's clock, is expired: other
-	// callers are granted the lock past it, and the first of them removes it. A
-	// caller that returns before that, and within another QueueLease, still has
-	// its position; so a clock that is set forward a little does not reorder the
-	// queue. A clock that is set back keeps no position for longer than
+	// A position expires when its time has passed by the engine's clock. Then later
+	// callers may get the lock first, and the first one that does removes the
+	// position. A caller that returns before that, and within another QueueLease,
+	// still has its position; so setting the clock forward a little does not
+	// reorder the queue. After the clock is set back, no position lasts longer than
 	// QueueLease from the next request on.
 	//
-	// No caller is granted a lock past earlier positions: not a fair lock, a
-	// permit or a write lock past any position, and not a read lock past a
-	// waiting writer. Only a holder that enters again skips the queue. Exclusive
-	// locks have no queue.
+	// No caller overtakes earlier positions. A fair lock, a permit or a write lock
+	// waits for every earlier position; a read lock waits only for earlier writers.
+	// Only a holder that enters again skips the queue. Exclusive locks have no
+	// queue.
 	QueueLease time.Duration
 
 	// Limit is the number of permits, or the number of counts that open a latch.
@@ -138,8 +138,8 @@ func (o Outcome) String() string {
 type ReleaseResult struct {
 	Outcome Outcome
 
-	// Count is the holder's remaining holds of the same kind, permits aside. An
-	// exclusive lock is free when Count is zero.
+	// Count is how many entries of the same kind the holder still has. For a permit
+	// it is zero. An exclusive lock is free when Count is zero.
 	Count int
 
 	// Listeners is how many processes were notified, including this one if it
@@ -165,10 +165,10 @@ type Capabilities struct {
 	// Ledger stores the records of guards.
 	Ledger Ledger
 
-	// InProcess says that the ledger lives in this process and nowhere else:
-	// asking it costs no more than caching its answers. It copies the results
-	// it is given. An engine that wraps another one and adds a delay or a way
-	// to fail clears it.
+	// InProcess means that the ledger is in the memory of this process, so asking
+	// it costs no more than caching its answers. Such a ledger copies the results
+	// that callers pass. An engine that wraps another one and adds a delay or a
+	// way to fail sets InProcess to false.
 	InProcess bool
 
 	// Eraser lets operators delete records.
@@ -183,10 +183,10 @@ type Capabilities struct {
 	// Prober reports the health of the engine.
 	Prober Prober
 
-	// LateGrant is how long after sending it a first Acquire or Claim may still
-	// be granted although its attempt was abandoned. A caller that gives up
-	// earlier abandons again when LateGrant has passed. It is zero for an engine
-	// that never grants an abandoned attempt.
+	// LateGrant is how long after it was sent the first Acquire or Claim of an
+	// attempt may still be granted, although the attempt was abandoned. A caller
+	// that abandons earlier abandons again when LateGrant has passed. It is zero
+	// for an engine that never grants an abandoned attempt.
 	LateGrant time.Duration
 
 	// LongestLease is the longest lease that the engine grants, for locks and
@@ -210,9 +210,9 @@ func (c Capabilities) Has(k Kind) bool {
 
 // A Notifier wakes waiters when a lock may have become free.
 type Notifier interface {
-	// Notify returns a channel that receives when r may be granted, until stop
-	// is called: after each release, and each time the engine begins to listen,
-	// because it may have missed one before. In a queue only the next waiter must
+	// Notify returns a channel that receives when r may be granted: after each
+	// release, and each time the engine begins to listen, because it may have missed
+	// a release before. Calling stop ends that. In a queue only the next waiter must
 	// be notified. For a [Latch] it receives when the latch opens. Notifications
 	// may be spurious, merged or missing. Neither Notify nor stop blocks.
 	Notify(r Request) (wake <-chan struct{}, stop func())
@@ -222,7 +222,7 @@ type Notifier interface {
 // Request.Limit said on its first use.
 type Latcher interface {
 	// CountDown counts r's attempt once, however often it is sent, and returns
-	// how many counts are left. Without an attempt it only looks. The first call
+	// how many counts are left. If r has no attempt, it counts nothing. The first call
 	// creates the latch with r's limit. A latch expires one lease after the last
 	// call.
 	CountDown(ctx context.Context, r Request) (left int, err error)

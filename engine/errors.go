@@ -27,7 +27,7 @@ var (
 	// no connection became free in time.
 	ErrOverloaded = errors.New("engine: overloaded")
 
-	// ErrKind reports that a key holds something else than a lock of the
+	// ErrKind reports that a key holds something other than a lock of the
 	// requested kind.
 	ErrKind = errors.New("engine: the key holds another kind of lock or value")
 
@@ -39,12 +39,12 @@ var (
 	// It matches ErrNotHolder, too.
 	ErrRevoked = fmt.Errorf("engine: revoked by an operator: %w", ErrNotHolder)
 
-	// ErrSwitched reports a renewal of a lock or claim of an engine that an
-	// operator has switched away from. It matches ErrNotHolder, too.
+	// ErrSwitched reports a renewal of a lock or claim that another engine granted:
+	// an operator has switched engines since. It matches ErrNotHolder, too.
 	ErrSwitched = fmt.Errorf("engine: switched to another engine: %w", ErrNotHolder)
 
-	// ErrAbandoned reports an Acquire or a Claim whose attempt was abandoned
-	// before it arrived.
+	// ErrAbandoned reports an Acquire or a Claim that arrived after its attempt was
+	// abandoned.
 	ErrAbandoned = errors.New("engine: attempt was abandoned")
 
 	// ErrClosed reports the use of an engine after it was closed.
@@ -60,11 +60,18 @@ func Temporary(err error) bool {
 // come first.
 type BusyError struct {
 	Holder string        // one of the holders; if the lock is free, the first waiter
-	Left   time.Duration // of its lease or queue position; zero if unknown
+	Left   time.Duration // time until its lease or queue position expires; zero if unknown
 	Ahead  int           // waiters before the caller; some positions may have expired
 }
 
 // Error implements error.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("engine: held by %s for another %v", ShortHolder(e.Holder), e.Left)
+	s := "engine: held by " + ShortHolder(e.Holder)
+	if e.Ahead > 0 { // then the lock may be free
+		s = fmt.Sprintf("engine: %s holds the lock or waits for it before this caller", ShortHolder(e.Holder))
+	}
+	if e.Left > 0 {
+		s += fmt.Sprintf("; its lease or queue position expires in %v", e.Left)
+	}
+	return s
 }

@@ -15,10 +15,10 @@ type Prober interface {
 // Health is the state of an engine.
 type Health struct {
 	Topology Topology
-	Nodes    []Node   // of this engine itself
+	Nodes    []Node   // the nodes of this engine itself
 	Parts    []Health // the engines it is made of
-	Name     string   // as a part of another engine, such as "standby"
-	Notices  []string // for operators, such as a degraded engine
+	Name     string   // its name as a part of another engine, such as "standby"
+	Notices  []string // messages for operators, such as that the engine is degraded
 
 	// Timeout bounds a call to the engine.
 	Timeout time.Duration
@@ -49,12 +49,12 @@ const (
 // A Node is a server, or this process. Unknown fields are zero.
 type Node struct {
 	Addr    string
-	ID      string // of this run of the server
+	ID      string // identifies this run of the server
 	Role    Role
 	Version string
 	Uptime  time.Duration
 
-	Latency time.Duration // of one round trip
+	Latency time.Duration // the duration of one round trip
 	Offset  time.Duration // its clock minus ours, accurate to half the latency
 
 	// AppendOnly is "no", or when writes are synced to disk: "always",
@@ -66,16 +66,16 @@ type Node struct {
 	Eviction   string // the policy when memory is full
 	MaxMemory  int64  // in bytes; zero means no limit
 	UsedMemory int64
-	Exposed    bool // needs no password and listens on more than the loopback
+	Exposed    bool // accepts connections without a password, not only on the loopback interface
 
 	Primary     string // the primary's address, of a replica or a sentinel
 	Linked      bool   // of a replica: connected to its primary
 	Replicas    int    // of a primary: connected replicas
 	MinReplicas int    // of a primary: replicas it needs to accept writes
 
-	Slots int // of a primary in a cluster
+	Slots int // of a primary in a cluster: the slots that it serves
 
-	Denied []string // needed commands that the user may not run, and channels such as &interlock_client:*
+	Denied []string // commands and channels that the engine needs and its user may not use, such as &interlock_client:*
 	Err    error    // why the report is incomplete
 }
 

@@ -21,5 +21,5 @@ type Incarnations interface {
 // An Incarnation is the memory of an engine, from its start until it is lost.
 type Incarnation struct {
 	ID  string        // different for each incarnation
-	Age time.Duration // at least how long it has lost nothing
+	Age time.Duration // how long nothing was lost, at least
 }

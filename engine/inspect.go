@@ -22,7 +22,7 @@ type Inspector interface {
 	// lock as it was. Waiters are notified and keep their positions. A renewal by
 	// a former holder fails with [ErrRevoked] for at least a minute, and for
 	// three times what was left of its lease. If the lock is free, ForceRelease
-	// empties its queue and returns it; the waiters are notified and queue again.
+	// empties its queue; the waiters are notified and queue again.
 	ForceRelease(ctx context.Context, key string) (Lock, error)
 
 	// Register makes a client known for the given time. Holder ids that begin
@@ -42,7 +42,7 @@ type Inspector interface {
 // A Lock is a lock as an [Inspector] sees it.
 type Lock struct {
 	Key     string
-	Kind    Kind     // Read or Write after its holders; Fair if callers wait in a queue
+	Kind    Kind     // Read or Write, like its holders; Fair if callers wait in a queue
 	Holders []Holder // the writer first; the rest in no order
 	Waiters []Waiter // in queue order
 
@@ -57,27 +57,27 @@ type Holder struct {
 	Kind  Kind
 	Count int           // entries
 	Fence uint64        // zero for a holder of another library
-	Left  time.Duration // of its lease; zero if the lease does not expire
+	Left  time.Duration // time left of its lease; zero if the lease does not expire
 }
 
 // A Waiter is a caller in the queue of a lock.
 type Waiter struct {
 	Name string // as in Request.Holder
 	Kind Kind
-	Left time.Duration // until its position expires
+	Left time.Duration // time until its position expires
 }
 
 // A Member is a registered client of an engine.
 type Member struct {
 	ID    string    // its holder ids begin with it
-	Name  string    // of the program
-	Host  string    // of the machine
-	PID   int       // of the process
+	Name  string    // the name of the program
+	Host  string    // the name of its machine
+	PID   int       // the id of its process
 	Since time.Time // when the client was made
 }
 
 // Match reports whether key matches pattern, in which * stands for any text and
-// ? for any byte. A backslash takes the special meaning from either.
+// ? for any byte. After a backslash, * and ? stand for themselves.
 func Match(pattern, key string) bool {
 	star, back := -1, 0 // the last star, and where its match ends
 	for p, k := 0, 0; ; {

@@ -17,9 +17,9 @@ const (
 	// requests for the same key may overtake the queue.
 	Fair
 
-	// Read is a hold that up to [MaxReaders] holders share, without a writer. A
-	// writer may also read; the two holds have separate leases, so it keeps the
-	// read hold when the write hold ends.
+	// Read is a hold that up to [MaxReaders] holders share while there is no writer. A
+	// writer may also acquire Read. The two holds have separate leases, so the read
+	// hold stays when the write hold ends.
 	Read
 
 	// Write is a hold without any other writer or reader. A reader that asks for

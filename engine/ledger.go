@@ -35,7 +35,7 @@ type Ledger interface {
 	Renew(ctx context.Context, cs []Claim) []error
 
 	// Settle ends a claim and records the outcome of the work. Only the attempt
-	// that holds the claim can settle it. The answer is Released if it did. A
+	// that holds the claim can settle it; the answer is Released. A
 	// repeated Settle answers Released while the first outcome is retained, and
 	// does not change it. The answer is AlreadyFree if there is no record, or the
 	// lease has expired and the key was not claimed again, and NotYours if it was.
@@ -103,8 +103,8 @@ type Settlement struct {
 	Retain    time.Duration
 	FromStart bool
 
-	// Abandon goes with Absent, for a claim without an answer, whose work was not
-	// begun. If the claim was granted it is undone, even if its lease has expired,
+	// Abandon undoes a claim whose reply was lost and whose work was not begun. It
+	// goes with Absent. If the claim was granted it is undone, even if its lease has expired,
 	// and its record is deleted: the answer is Released. A claim that took over an
 	// unknown outcome leaves that outcome unknown, for its own retention. A claim
 	// that arrives later, within Lease from now, fails with [ErrAbandoned], with
@@ -119,10 +119,10 @@ type Record struct {
 	State       State
 	Granted     bool          // the requested claim is held; the state is Running
 	TookOver    bool          // granted over an unknown outcome
-	Fence       uint64        // of the last claim; it grows with every claim
-	Began       time.Time     // when that claim was granted, by the engine's clock; not zero if there is one
+	Fence       uint64        // the fence of the last claim; it grows with every claim
+	Began       time.Time     // when that claim was granted, by the engine's clock; zero only if there is no record
 	Age         time.Duration // time since Began
-	Left        time.Duration // of the lease if Running, otherwise of the record
+	Left        time.Duration // time until the lease expires if Running, otherwise until the record does
 	Fingerprint string
 	Result      []byte // if Done or Failed
 	Local       bool   // valid in this process only: the engine has degraded

@@ -85,7 +85,7 @@ func (k *call) callerError(ctx context.Context, err error) error {
 // resolver, it asks again to take that claim over.
 func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	c := k.core
-	if !local && c.skipsOutages() { // a full in-process engine still knows its records
+	if !local && c.skipsOutages() { // an in-process engine that is full still answers from its records
 		if err := c.knownDown(k.hash); err != nil {
 			return nil, err
 		}
@@ -136,15 +136,16 @@ func (k *call) request() engine.Claim {
 	if p.After == Window {
 		r.Lease = max(p.Lease, p.Window) // repeats are refused even if this process dies
 	}
-	// A claim with Rerun leaves no mark when it expires. A mark is from a guard that holds
-	// unknown outcomes, so Rerun does not take it over either.
+	// With Rerun, a claim that expires leaves no unknown outcome. An unknown outcome in
+	// the engine is from a guard that holds it, so Rerun does not take it over.
 	if p.OnUnknown != Rerun {
 		r.Retain = r.Lease + k.retain() // counted from the end of the lease
 	}
 	return r
 }
 
-// retain returns how long the result is kept: a token's at least until it expires.
+// retain returns how long the result is kept. The result of a token is kept at least
+// until the token expires.
 func (k *call) retain() time.Duration {
 	retain := k.core.policy.Retain
 	if !k.key.tokenExpiry.IsZero() {
@@ -217,8 +218,8 @@ func (k *call) requestClaim(ctx context.Context, local bool, req engine.Claim) (
 	}
 }
 
-// briefOpen is the outage that a call waits for if its policy lets it run without the
-// engine. Until then other calls wait as well.
+// briefOpen is how long a call retries a failing engine if its policy lets it run
+// without the engine. Other calls of the same key wait as long.
 const briefOpen = 100 * time.Millisecond
 
 // patience returns how long a claim is retried.

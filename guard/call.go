@@ -22,14 +22,14 @@ type call struct {
 	checkedAt   time.Time   // an unused clock reading, see sentAt
 	askedEngine bool        // the call reached the engine
 	waitTimer   *time.Timer // ends the wait; nil until the call waits
-	answer      answer      // the latest; in place, since it is large
+	answer      answer      // the latest answer, stored in place because it is large
 }
 
 // An answer is a granted claim, or a record to return.
 type answer struct {
 	entry      *entry
 	rec        engine.Record
-	req        engine.Claim   // if granted
+	req        engine.Claim   // the request that was granted, if it was
 	sent       time.Time      // when the request was sent
 	received   time.Time      // when the reply arrived
 	ledger     engine.Ledger  // the one that answered
@@ -55,7 +55,8 @@ func (k *call) hashKey() {
 }
 
 // hashFingerprint returns the fingerprint as the engine stores it. It depends on the
-// key, so equal payloads of two records cannot be recognised, or found in a table.
+// key, so a reader of the engine cannot see that two records have the same payload, or
+// look a payload up in a precomputed table.
 func (k *call) hashFingerprint() string {
 	var buf [256]byte
 	b := appendPart(appendPart(buf[:0], k.hash), k.key.Fingerprint)
@@ -98,7 +99,7 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 			if err := k.waitForAnswer(ctx, v.changed); err != nil {
 				return nil, err
 			}
-			if err := c.inflight.errorOf(v.entry); err != nil && !errors.Is(err, ErrMismatch) { // a mismatch is the other call's own
+			if err := c.inflight.errorOf(v.entry); err != nil && !errors.Is(err, ErrMismatch) { // a mismatch concerns only the other call
 				return k.orUnguarded(err)
 			}
 		case running, waitingRemote:

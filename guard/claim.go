@@ -18,7 +18,7 @@ type Claim[T any] struct {
 	guard    *Guard[T]
 	value    T
 	replayed bool
-	keptFor  time.Duration // of a replayed result
+	keptFor  time.Duration // how long a replayed result is still kept
 }
 
 // Result returns the result of an earlier call, if there is one. Then there is no
@@ -137,13 +137,13 @@ func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error))
 	}
 	err = c.Complete(v)
 	if errors.Is(err, ErrNotStored) {
-		err = nil // for the caller it counts that the work was done
+		err = nil // the work was done; Trace.Settled reports that the result is not stored
 	}
 	return v, err
 }
 
 // mayHaveHappened reports whether work that returned err may have had its effect all the
-// same. If the claim's context has ended, only a mark proves that it had none.
+// same. If the claim's context has ended, only [NotExecuted] proves that it had none.
 func (k *claim) mayHaveHappened(err error) bool {
 	if k.Err() != nil {
 		return markOf(err, k.core.policy.Classify) != ClassNotSent
@@ -183,7 +183,8 @@ func (g *Guard[T]) encode(v *T, buf *encodeBuffer) (text []byte, err error) {
 	return text, nil
 }
 
-// unmarshal is the codec's Unmarshal. For [JSON] it spares a look at the type.
+// unmarshal is the codec's Unmarshal. For [JSON] it uses g.holdsAny instead of
+// inspecting the type each time.
 func (g *Guard[T]) unmarshal(text []byte, v *T) error {
 	if _, ok := g.codec.(JSON); ok && !g.holdsAny {
 		return json.Unmarshal(text, v)

@@ -26,20 +26,22 @@ const (
 // Classify returns the class of an error by guard's table, or "" for nil. A transport
 // error is [ClassUnknown], because the request may have arrived: timeouts, io.EOF, a
 // closed or reset connection, a canceled context, driver.ErrBadConn, HTTP/2 and TLS
-// errors, and Canceled, DeadlineExceeded and Unavailable of gRPC. A failed dial or name lookup is [ClassNotSent]. Other errors are [ClassFailed].
+// errors, and Canceled, DeadlineExceeded and Unavailable of gRPC. A failed dial or name
+// lookup is [ClassNotSent]. Other errors are [ClassFailed].
 //
 // An error marked by [NotExecuted] or [OutcomeUnknown] has the class of its outermost
 // mark. Of joined errors, the most doubtful one counts. For the errors of other
 // transports, set [Policy.Classify].
 //
-// An http.Client that follows a redirect reports a failed dial like one of the first
-// request. The first one has arrived: set CheckRedirect, or use interlockhttp.Transport.
+// If an http.Client follows a redirect and the second dial fails, the error looks as if
+// the first request was never sent. To prevent that, set CheckRedirect, or use
+// interlockhttp.Transport.
 func Classify(err error) ErrorClass { return classify(err, nil) }
 
 // Classify returns the class of an error by the policy's Classify and guard's table.
 func (g *Guard[T]) Classify(err error) ErrorClass { return classify(err, g.policy.Classify) }
 
-// classify asks for a mark first, then own, then the table.
+// classify looks for a mark first, then asks own, then the table.
 func classify(err error, own func(error) ErrorClass) ErrorClass {
 	if err == nil {
 		return ""
@@ -122,8 +124,8 @@ var afterSending = []error{
 	syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 }
 
-// transportTexts begin the texts of errors that package net/http does not export, and of
-// those of gRPC and of the MySQL driver, which this package does not import.
+// transportTexts are prefixes of error texts: of errors that package net/http does not
+// export, and of gRPC and the MySQL driver, which this package does not import.
 var transportTexts = []string{
 	"http2: ", "net/http: ", "stream error: ", "http: server closed idle connection",
 	"rpc error: code = Canceled ", "rpc error: code = DeadlineExceeded ", "rpc error: code = Unavailable ",
@@ -161,8 +163,8 @@ func transportClass(err error) ErrorClass {
 	return ""
 }
 
-// urlClass returns the class of an error of http.Client. An unrecognised one is unknown:
-// the client returns no other error for a response that it has received.
+// urlClass returns the class of an error of http.Client. An unrecognised error is
+// unknown, because the request may have been sent.
 func urlClass(e *url.Error) ErrorClass {
 	if e.Op == "parse" {
 		return ""

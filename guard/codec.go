@@ -12,7 +12,8 @@ import (
 // If a codec also has a method AppendMarshal(b []byte, v any) ([]byte, error), which
 // appends the encoding to b, the guard calls that instead and saves an allocation.
 //
-// Marshal gives up the slice it returns. Unmarshal must copy data that it keeps.
+// The slice that Marshal returns belongs to the guard. Unmarshal must copy data that it
+// keeps.
 type Codec interface {
 	Marshal(v any) ([]byte, error)
 	Unmarshal(data []byte, v any) error

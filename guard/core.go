@@ -36,7 +36,7 @@ type core struct {
 	watchdog watchdog.Watchdog
 	clock    *watchdog.Clock
 
-	bound    detach.Source
+	bound    detach.Source // contexts for settlements
 	tasks    taskgroup.Group
 	stats    counters
 	outages  outages
@@ -46,7 +46,7 @@ type core struct {
 	unguarded atomic.Int64 // running work that has no claim
 
 	release func()                           // unregisters the name; nil if Replacing
-	client  atomic.Pointer[interlock.Client] // gets reports; nil once closed, so that the guard does not keep it
+	client  atomic.Pointer[interlock.Client] // receives reports; nil after Close, so that the guard does not keep the client
 	closing chan struct{}                    // closed by Close
 	closed  atomic.Bool                      // set just before closing is closed
 }
@@ -65,8 +65,8 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		doneMessage = DoneMessage()
 	}
 	p = p.WithDefaults()
-	// With OnDown Local the fallback decides as well, and the inflight table keeps
-	// the two apart.
+	// With OnDown Local, the fallback grants claims as well. Then calls must go through
+	// the inflight table, so that the engine and the fallback do not both grant a key.
 	inProcess := caps.InProcess && p.OnDown != Local
 	c := &core{
 		settings: s, policy: p, ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess, node: caps.Node,

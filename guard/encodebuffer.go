@@ -7,10 +7,10 @@ import (
 )
 
 // An encodeBuffer holds an encoded result until it is packed into an envelope. Buffers
-// are reused, so what points into one must be copied before release.
+// are reused, so a slice that points into one must be copied before release.
 type encodeBuffer struct {
 	text     []byte
-	envelope []byte        // of the text, on an in-process engine
+	envelope []byte        // the packed text, for an in-process engine
 	json     *json.Encoder // writes to text
 }
 

@@ -16,7 +16,7 @@ type entry struct {
 
 	claim   *claim        // while running
 	rec     engine.Record // the last known record
-	updated time.Time     // when rec was known
+	updated time.Time     // when rec was set
 	wake    <-chan struct{}
 	stop    func() // ends the subscription to other processes; nil without one
 	err     error  // why there is no answer, for all waiters
@@ -35,11 +35,11 @@ const (
 )
 
 // stale reports whether a cached answer may no longer be used.
-func (e *entry) stale(now time.Time, local time.Duration) bool {
+func (e *entry) stale(now time.Time, maxAge time.Duration) bool {
 	if e.phase != cached && e.phase != remoteRunning {
 		return false
 	}
-	if age := now.Sub(e.updated); age >= local || age >= e.rec.Left {
+	if age := now.Sub(e.updated); age >= maxAge || age >= e.rec.Left {
 		return true
 	}
 	select {

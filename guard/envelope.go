@@ -135,7 +135,7 @@ func localChecksum(key string, what content, text []byte) uint64 {
 
 // checksumOf covers key, content and text.
 func checksumOf(key string, what content, text []byte) [sha256.Size]byte {
-	var buf [512]byte // enough for most results, so that none is copied to the heap
+	var buf [512]byte // most results fit, and are not copied to the heap
 	return sha256.Sum256(append(appendBinding(buf[:0], key, what), text...))
 }
 

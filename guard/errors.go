@@ -50,9 +50,9 @@ type DuplicateError struct {
 	Running        bool          // the work still runs; otherwise it is done
 	Self           bool          // the caller's own context does the work
 	TooManyWaiters bool          // the limit of waiting duplicates is reached
-	RetryAfter     time.Duration // until a repeat is accepted; while the work runs, what is left of its lease
-	Message        Message       // for the user
-	Status         int           // for an HTTP response
+	RetryAfter     time.Duration // time until a repeat is accepted; while the work runs, the rest of its lease
+	Message        Message       // the text for the user
+	Status         int           // the status of an HTTP response
 }
 
 // Error implements error.
@@ -86,15 +86,15 @@ func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 type UnknownError struct {
 	Guard string
 	Key   string
-	Fence uint64        // of the claim that did the work; the stores it changed may show it
-	Began time.Time     // when it began, by the engine's clock
-	Left  time.Duration // until the record expires
+	Fence uint64        // the fence of the claim that did the work; stores that it changed may have recorded it
+	Began time.Time     // when the claim was granted, by the engine's clock
+	Left  time.Duration // time until the record expires
 	Err   error         // the resolver's error, if there is one
 }
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	s := fmt.Sprintf("guard: the outcome of %q, begun at %s, is unknown; find it out, then call Resolve or Forget",
+	s := fmt.Sprintf("guard: the outcome of %q, begun at %s, is unknown; find out whether the work was done, then call Resolve or Forget",
 		e.Key, e.Began.UTC().Format(time.RFC3339))
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -112,8 +112,8 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 type FailedError struct {
 	Guard string
 	Key   string
-	Text  string        // of the work's error
-	Left  time.Duration // until the work may run again
+	Text  string        // the text of the work's error
+	Left  time.Duration // time until the work may run again
 }
 
 // Error implements error.

@@ -19,8 +19,8 @@ type fallback struct {
 	decisions *memory.Engine
 	used      atomic.Bool // decisions is not empty
 
-	// outcomes holds how claims ended that the engine granted, so that an outage does
-	// not make this process forget them. While the engine is up, it is not read.
+	// outcomes holds the outcomes of claims that the engine granted, so that this process
+	// knows them in an outage. While the engine is up, it is not read.
 	outcomes *memory.Engine
 }
 
@@ -76,8 +76,8 @@ func (c *core) ledgerFor(local bool) engine.Ledger {
 	return c.ledger
 }
 
-// mirror remembers how a claim ended that the engine granted. stored says whether the
-// engine accepted the settlement.
+// mirror remembers the outcome of a claim that the engine granted. stored says whether
+// the engine accepted the settlement.
 func (c *core) mirror(k *claim, s engine.Settlement, stored bool) {
 	if c.policy.OnDown != Local || k.local {
 		return

@@ -40,7 +40,7 @@ func New[T any](client *interlock.Client, p Policy, opts ...Option) (*Guard[T], 
 	}
 	if _, ok := s.codec.(JSON); ok && (p.After == "" || p.After == Keep) {
 		if loss := LossOf(reflect.TypeFor[T]()); loss != "" {
-			s.reject("a Guard[%v] cannot replay its results: %s; export the field, use another type, or pass a Codec", reflect.TypeFor[T](), loss)
+			s.reject("a Guard[%v] cannot replay its results: %s; export the field, use another type, or set a codec with WithCodec", reflect.TypeFor[T](), loss)
 		}
 	}
 	g.holdsAny = holdsAny(reflect.TypeFor[T](), map[reflect.Type]bool{})
@@ -272,6 +272,6 @@ func (g *Guard[T]) Policy() Policy { return g.policy }
 
 // Close refuses new work, ends all waiting with [ErrClosed], and waits until every
 // claim is settled or ctx is done. Work that still runs then loses its claim, with
-// interlock.ErrClosed as the reason, and its outcome is unknown. Close's error says
-// how many claims that were.
+// interlock.ErrClosed as the reason, and its outcome is unknown. The error of Close says
+// how many such claims there were.
 func (g *Guard[T]) Close(ctx context.Context) error { return g.core.close(ctx) }

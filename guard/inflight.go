@@ -7,13 +7,12 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An inflight is the in-process level. It knows which keys this process is claiming,
-// working on, or has just had an answer for, so that duplicates need not ask the
-// engine.
+// An inflight is the table of the keys that this process is claiming, works on, or has
+// a recent answer for. Duplicates in this process use it instead of asking the engine.
 type inflight struct {
 	cacheFor         time.Duration // how long an answer is reused; zero: never
 	maxWaitersPerKey int           // limit of callers that wait for one key
-	maxWaiters       int           // and for all keys together
+	maxWaiters       int           // limit of callers that wait for all keys together
 
 	mu          sync.Mutex
 	entries     map[string]*entry
@@ -121,7 +120,7 @@ func (f *inflight) setWaitingRemote(e *entry, rec engine.Record) {
 	}
 }
 
-// cache stores an answer for the callers of the next moments.
+// cache stores an answer, which callers use for cacheFor.
 func (f *inflight) cache(e *entry, rec engine.Record, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +204,7 @@ func (f *inflight) errorOf(e *entry) error {
 	return e.err
 }
 
-// evictExpired drops the answers that are twice as old as they may be used.
+// evictExpired drops the answers that are older than twice cacheFor.
 func (f *inflight) evictExpired(now time.Time) {
 	for len(f.cached) > 0 && (f.cached[0].phase == evicted || now.Sub(f.cached[0].updated) >= 2*f.cacheFor) {
 		f.evictOldest()

@@ -14,13 +14,14 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// LossOf describes what [JSON] loses of a type, or returns "": an unexported field, a
-// field that its tag omits, the type of an interface value, a channel. An incomplete
-// result is worse than none, so [New] refuses such a type.
+// LossOf describes what [JSON] loses of a value of type t: an unexported field, a field
+// that its tag omits, the dynamic type of an interface value, or a channel. It returns
+// "" if nothing is lost. An incomplete result is worse than none, so [New] refuses such
+// a type.
 func LossOf(t reflect.Type) string { return loss(t, map[reflect.Type]bool{}) }
 
 func loss(t reflect.Type, seen map[reflect.Type]bool) string {
-	if seen[t] || speaksJSON(t) {
+	if seen[t] || encodesItself(t) {
 		return ""
 	}
 	seen[t] = true
@@ -59,8 +60,8 @@ func lossOfFields(t reflect.Type, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// speaksJSON reports whether a type has its own JSON encoding.
-func speaksJSON(t reflect.Type) bool {
+// encodesItself reports whether a type has its own JSON encoding.
+func encodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return (t.Implements(marshaler) || p.Implements(marshaler)) && p.Implements(unmarshaler) ||
 		(t.Implements(textMarshaler) || p.Implements(textMarshaler)) && p.Implements(textUnmarshaler)

@@ -68,7 +68,7 @@ func restoreFloats(v reflect.Value) {
 		}
 	case reflect.Map:
 		if v.Type().Elem().Kind() != reflect.Interface {
-			return // its values cannot be set; JSON values of type any are handled by restored
+			return // the values of other maps cannot be set
 		}
 		for _, key := range v.MapKeys() {
 			if x := v.MapIndex(key); !x.IsNil() {
@@ -97,7 +97,8 @@ func restored(x any) any {
 	return x
 }
 
-// exact reports whether f has all digits of text. An exponent is written for floats only.
+// exact reports whether f has all digits of text. A number with an exponent was encoded
+// from a float, so nothing is lost.
 func exact(f float64, text string) bool {
 	return strings.ContainsAny(text, "eE") || strconv.FormatFloat(f, 'f', -1, 64) == text
 }

@@ -28,8 +28,8 @@ type Key struct {
 	// different requests. See [Key.For].
 	Fingerprint string
 
-	tokenExpiry time.Time // the record must last at least this long
-	expired     bool      // it has passed: the token only finds an earlier result
+	tokenExpiry time.Time // the record must last at least until then
+	expired     bool      // tokenExpiry has passed: the token only finds an earlier result
 	hashed      string    // the stored key, if only that is known; see Hashed
 }
 

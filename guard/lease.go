@@ -28,13 +28,13 @@ type claim struct {
 	req         engine.Claim
 	retain      time.Duration
 	fence       uint64
-	engineStart int64     // by the engine's clock, in nanoseconds since 1970
-	startedAt   time.Time // by this process's clock, for durations
+	engineStart int64     // when it was granted by the engine's clock, in nanoseconds since 1970
+	startedAt   time.Time // when it was granted by this process's clock, for durations
 	lease       watchdog.Lease
 
 	closed atomic.Pointer[closeReason] // nil while the claim is open
 
-	replyLost bool // the engine may have settled the claim without our knowing
+	replyLost bool // the reply to a settlement was lost, so the claim may be settled
 }
 
 // A closeReason is why a claim is no longer open.
@@ -54,7 +54,7 @@ func Fence(ctx context.Context) (fence uint64, ok bool) {
 	return c.fence, true
 }
 
-// start makes an answer the claim under which work runs.
+// start turns an answer into the claim under which the work runs.
 func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Duration) {
 	k.core, k.ledger, k.unguarded, k.entry, k.req, k.retain = c, a.ledger, a.unguarded, a.entry, a.req, retain
 	k.local, k.localOnly = a.local, a.local || a.rec.Local
@@ -63,7 +63,7 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 		k.req.Fingerprint = a.rec.Fingerprint // the record's: this call may have given none
 	}
 	k.outer, _ = ctx.Value(claimKey{}).(*claim)
-	if c.detached && a.ledger != nil { // unguarded work would never be canceled
+	if c.detached && a.ledger != nil { // no lease ends unguarded work, so it must end with its caller's context
 		ctx = context.WithoutCancel(ctx)
 	}
 	k.Init(ctx)

@@ -21,9 +21,9 @@ var ErrNotUnknown = errors.New("guard: outcome is not unknown")
 type Status struct {
 	Key   string        // as the engine stores it
 	State State         // running, done, failed, unknown or absent
-	Fence uint64        // of the latest claim
+	Fence uint64        // the fence of the latest claim
 	Began time.Time     // when that claim was granted, by the engine's clock
-	Left  time.Duration // of the lease while the work runs, and otherwise until the record expires
+	Left  time.Duration // time left of the lease while the work runs; otherwise time until the record expires
 }
 
 // A State is the state of a record; see package engine.
@@ -42,7 +42,7 @@ func (g *Guard[T]) Lookup(ctx context.Context, key Key) (Status, error) {
 	return statusOf(rec), nil
 }
 
-// resolveKey computes the hash of a key, or takes over the one that Hashed was given.
+// resolveKey computes the hash of a key, or uses the one that was passed to Hashed.
 func (k *call) resolveKey(ctx context.Context) error {
 	if k.key.hashed == "" {
 		err := k.identify(ctx)
@@ -58,8 +58,8 @@ func (k *call) resolveKey(ctx context.Context) error {
 	return nil
 }
 
-// List returns the status of the guard's keys: of those in one of the given states, or
-// of all. It reads the engine page by page; a key may appear twice.
+// List returns the status of the guard's keys in the given states, or of all keys if no
+// state is given. It reads the engine page by page; a key may appear twice.
 func (g *Guard[T]) List(ctx context.Context, states ...State) iter.Seq2[Status, error] {
 	return g.core.list(ctx, states)
 }

@@ -110,9 +110,9 @@ func Detached() Option {
 	return func(s *settings) { s.detached = true }
 }
 
-// Replacing lets the guard have another OnUnknown than a guard of the same name on the
-// same client, which it replaces while that one still ends its work. Without it, [New]
-// fails. An outcome that the older guard holds stays held.
+// Replacing lets the guard replace an older guard of the same name on the same client
+// that has another OnUnknown and still runs work. Without it, [New] fails. An unknown
+// outcome that the older guard holds stays held.
 func Replacing() Option {
 	return func(s *settings) { s.replacing = true }
 }

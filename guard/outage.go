@@ -9,9 +9,10 @@ import (
 	"github.com/interlock-go/interlock/internal/detach"
 )
 
-// Outages remembers which nodes of the engine are down, so that calls which run without
-// the engine do not wait. Only the calls that find an outage wait; then a background task
-// probes the node until it answers. Keys on other nodes stay guarded.
+// Outages remembers which nodes of the engine are down, so that calls which may run
+// without the engine do not wait for it. Only the first calls wait, until their claims
+// fail. Then a background task probes the node until it answers. Keys on other nodes stay
+// guarded.
 type outages struct {
 	count atomic.Int32 // of byNode, so that a call without an outage takes no lock
 

@@ -53,9 +53,9 @@ type Policy struct {
 	// OnUnknown is what happens after an unknown outcome. Default: Hold.
 	OnUnknown OnUnknown
 
-	// Classify classifies the errors of the work that [Classify], the function, does not
-	// know, such as those of a database driver or of gRPC. It is asked first; for "" the
-	// function decides. [NotExecuted] and [OutcomeUnknown] win over both. Default: nil.
+	// Classify classifies the errors of the work before the function [Classify] does, for
+	// instance those of a database driver or of gRPC. If it returns "", the function
+	// decides. [NotExecuted] and [OutcomeUnknown] win over both. Default: nil.
 	Classify func(error) ErrorClass `json:"-"`
 
 	// OnDown is what happens while the engine is down. Default: Closed.
@@ -101,7 +101,7 @@ type OnDuplicate string
 const (
 	Refuse OnDuplicate = "refuse" // a *DuplicateError
 	Replay OnDuplicate = "replay" // a *DuplicateError while the work runs, and its result afterwards
-	Wait   OnDuplicate = "wait"   // the result, after waiting for it; if no result is kept, it runs itself, or is refused within the window
+	Wait   OnDuplicate = "wait"   // the result, after waiting for it; if no result is kept, the duplicate runs, or is refused within the window
 )
 
 // An OnUnknown is what happens after an unknown outcome: the work panicked, timed out,
@@ -110,7 +110,7 @@ type OnUnknown string
 
 // The values of OnUnknown.
 const (
-	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice; it does not take over what another guard holds
+	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice; an outcome that another guard holds stays held
 	Hold    OnUnknown = "hold"    // every call gets an *UnknownError, for Policy.Retain or until Guard.Resolve or Guard.Forget
 	Resolve OnUnknown = "resolve" // the next call calls the [Resolver] first
 )
@@ -134,7 +134,7 @@ const (
 	DefaultLocalCache = 500 * time.Millisecond
 
 	minDuration = 10 * time.Millisecond // a shorter lease expires before the reply arrives
-	maxDuration = 365 * 24 * time.Hour  // a longer one is a wrong unit
+	maxDuration = 365 * 24 * time.Hour  // a longer duration is probably a wrong unit
 	maxName     = 64                    // bytes of Policy.Name
 )
 

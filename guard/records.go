@@ -15,7 +15,8 @@ import (
 // Records gives operators access to the records of all guards, without a [Guard]. Keys
 // are as the engine stores them, as in [Hashed], without the client's prefix.
 //
-// A process that has just read a key may reuse its answer for [Policy.LocalCache].
+// After a change, a process may still use an answer that it has cached, for
+// [Policy.LocalCache].
 type Records struct {
 	client *interlock.Client
 	ledger engine.Ledger
@@ -31,7 +32,7 @@ type Record struct {
 
 // Kept describes a stored result without revealing it, since results may be secret.
 type Kept struct {
-	Holds  string // result, error, or nothing: the work was done, and no result was stored
+	Holds  string // "result", "error", or "nothing" if the work was done and no result was stored
 	Bytes  int    // size in the engine
 	Sealed bool   // the result is encrypted
 }
@@ -104,7 +105,7 @@ func (r *Records) Resolve(ctx context.Context, key string, outcome State, result
 	if err != nil {
 		return err
 	}
-	defer func() { _ = g.Close(ctx) }() // nothing runs in it
+	defer func() { _ = g.Close(ctx) }() // the guard runs no work, so Close does not fail
 	switch outcome {
 	case engine.Done:
 		return g.decideUnknown(ctx, Hashed(r.client.Prefix()+key), func(c *Claim[json.RawMessage]) error {

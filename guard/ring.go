@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// A Ring holds the keys that encrypt results, with AES-GCM and bound to their record.
-// The first key encrypts; all keys decrypt. Replace a key in three steps: add the new
+// A Ring holds the keys that encrypt results with AES-GCM. Each result is bound to its
+// record. The first key encrypts; all keys decrypt. Replace a key in three steps: add the new
 // one behind the old one in every process, move it to the front, and drop the old one
 // when its last record has expired.
 type Ring struct {
@@ -17,8 +17,8 @@ type Ring struct {
 	aeads   map[string]cipher.AEAD
 }
 
-// A Secret is a key of 16, 24 or 32 bytes. Its name is stored in each record, in the
-// clear, and tells which key decrypts it.
+// A Secret is a key of 16, 24 or 32 bytes. Each record contains the name of its key,
+// unencrypted.
 type Secret struct {
 	Name string
 	Key  []byte

@@ -70,7 +70,7 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 		return err
 	}
 	s.Key, s.Attempt = k.req.Key, k.req.Attempt
-	c.tasks.Begin() // before the watchdog drops the claim: Close waits for one or the other
+	c.tasks.Begin() // before the watchdog drops the claim, so that Close always waits for one of the two
 	defer c.tasks.End()
 	out, err := k.sendSettlement(c.bound.Context(now), s)
 	if errors.Is(err, engine.ErrFull) && len(s.Result) > 0 {
@@ -85,7 +85,7 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	case err != nil:
 		now = time.Now() // the retries took time
 		c.unstored.Add(1)
-		s.Result = bytes.Clone(s.Result) // it may point into the buffer
+		s.Result = bytes.Clone(s.Result) // it may point into the encodeBuffer, which is reused
 		c.tasks.Go(func() { k.settleLate(s) })
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
 		k.cacheOutcome(s, now)
@@ -126,12 +126,12 @@ func (k *claim) beginSettle(now time.Time) error {
 // watchdog renews the claim meanwhile.
 func (k *claim) sendSettlement(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
 	for tries := 1; ; tries++ {
-		// A settlement that keeps no record leaves no trace if its reply is lost.
-		// If the claim is gone on the next try, and its lease cannot have expired,
-		// then the earlier try succeeded.
-		heard := k.replyLost && (s.Outcome == engine.Absent || s.FromStart) && !k.lease.Overdue(time.Now())
+		// A settlement that keeps no record leaves no sign that it succeeded if its
+		// reply is lost. If the claim is gone on the next try, and its lease cannot
+		// have expired, then the earlier try succeeded.
+		goneMeansSettled := k.replyLost && (s.Outcome == engine.Absent || s.FromStart) && !k.lease.Overdue(time.Now())
 		out, err := k.ledger.Settle(ctx, s)
-		if err == nil && heard {
+		if err == nil && goneMeansSettled {
 			out = engine.Released
 		}
 		if err == nil || !engine.Temporary(err) {

@@ -39,8 +39,8 @@ type Checked struct {
 	Guard     string
 	Key       string
 	Verdict   Verdict
-	Fence     uint64        // if granted
-	Left      time.Duration // until a repeat is accepted, if known
+	Fence     uint64        // the fence of the claim; zero unless granted
+	Left      time.Duration // time until a repeat is accepted; zero if unknown
 	Waited    time.Duration
 	Coalesced bool  // answered in this process, without asking the engine
 	Local     bool  // granted by this process alone
@@ -68,7 +68,7 @@ type Settled struct {
 	Key    string
 	Ending Ending
 	Fence  uint64
-	Took   time.Duration // since it was granted
+	Took   time.Duration // time since the claim was granted
 	Err    error         // why the result is not stored
 }
 
@@ -84,7 +84,7 @@ type Lost struct {
 	Guard string
 	Key   string
 	Fence uint64
-	Took  time.Duration // since it was granted
+	Took  time.Duration // time since the claim was granted
 	Err   error         // the reason, as in interlock.LostError
 }
 
@@ -93,7 +93,7 @@ type Cleaned struct {
 	Guard string
 	Key   string
 	Found bool  // the engine had granted it
-	Err   error // it could not be undone, and expires by itself
+	Err   error // why the claim could not be undone; it will expire
 }
 
 // and returns a trace that calls both t and u. Either may be nil.

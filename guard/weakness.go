@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Weakness is a setting by which work may happen twice although it is guarded. Its
-// text says what may happen, and what to change.
+// A Weakness is a setting that weakens the protection of a guard. Its text says what may
+// happen, and what to change.
 type Weakness string
 
 // The weaknesses.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A Counter counts how often an operation ran, and how many times at once.
+// A Counter counts how often an operation ran, and how many runs overlapped.
 type Counter struct {
 	t    testing.TB
 	what string
@@ -22,7 +22,7 @@ func Count(t testing.TB, what string) *Counter { return &Counter{t: t, what: wha
 // Mark counts one run.
 func (c *Counter) Mark() { c.Enter()() }
 
-// Enter counts the begin of a run. Call leave at its end.
+// Enter counts the start of a run. Call leave at its end.
 func (c *Counter) Enter() (leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,19 +20,19 @@ const (
 	Lookup     = enginetest.OpLookup     // look up a record
 )
 
-// everything lists the ops of Fail and Stall without arguments.
+// everything lists the ops that Fail and Stall affect if called without ops.
 var everything = []Op{
 	Acquire, Renew, Release, enginetest.OpAbandon, Claim, RenewClaim, Settle, Lookup,
 	enginetest.OpCountDown, enginetest.OpInspect, enginetest.OpForceRelease, enginetest.OpRegister,
 	enginetest.OpRaise, enginetest.OpIncarnation, enginetest.OpNote, enginetest.OpProbe, enginetest.OpErase,
 }
 
-// Fail makes the given ops fail, or all of them, like an engine that is unreachable. It
-// lasts until [World.Heal].
+// Fail makes the given ops fail as if the engine were unreachable. Without ops, all ops
+// fail. It lasts until [World.Heal].
 func (w *World) Fail(ops ...Op) { w.inject(enginetest.Fault{Do: enginetest.Refuse}, ops) }
 
-// Stall makes the given ops hang, or all of them, like an engine that is paused: nothing
-// happens, and no reply comes. It lasts until [World.Heal].
+// Stall makes the given ops hang as if the engine were paused: they have no effect and
+// get no reply. Without ops, all ops hang. It lasts until [World.Heal].
 func (w *World) Stall(ops ...Op) { w.inject(enginetest.Fault{Do: enginetest.Hang}, ops) }
 
 // LoseReply executes the next calls of op and loses their replies.
@@ -40,9 +40,10 @@ func (w *World) LoseReply(op Op, times int) {
 	w.inject(enginetest.Fault{Do: enginetest.LoseReply, Times: times}, []Op{op})
 }
 
-// Delay executes the next calls of op late, even if their callers have given up by then.
-func (w *World) Delay(op Op, by time.Duration, times int) {
-	w.inject(enginetest.Fault{Do: enginetest.Delay, After: by, Times: times}, []Op{op})
+// Delay executes the next calls of op after d, even if their callers have given up by
+// then.
+func (w *World) Delay(op Op, d time.Duration, times int) {
+	w.inject(enginetest.Fault{Do: enginetest.Delay, After: d, Times: times}, []Op{op})
 }
 
 // Duplicate executes the next calls of op twice.
@@ -65,11 +66,12 @@ func (w *World) Forget() { w.memory.Step(forever) }
 
 const forever = 10 * 365 * 24 * time.Hour
 
-// Calls returns how many calls of the given ops the engine received, or of all ops.
+// Calls returns how many calls of the given ops the engine received. Without ops, it
+// counts all calls.
 func (w *World) Calls(ops ...Op) int { return w.faulty.Calls(ops...) }
 
-// Fired returns how many calls of the given ops failed on command, or of all ops. Check
-// it: a fault that never fired proves nothing.
+// Fired returns how many calls of the given ops failed on command. Without ops, it
+// counts all such calls. Check it: a fault that never fired proves nothing.
 func (w *World) Fired(ops ...Op) int { return w.faulty.Fired(ops...) }
 
 func (w *World) inject(f enginetest.Fault, ops []Op) {

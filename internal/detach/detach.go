@@ -11,7 +11,7 @@ import (
 // Timeout bounds every detached call.
 const Timeout = 2 * time.Second
 
-// slack is how much earlier a shared context may end.
+// slack is how long a context is shared. A call may get that much less than Timeout.
 const slack = Timeout / 20
 
 // A Source makes detached contexts. Calls at about the same time share one: a
@@ -20,7 +20,7 @@ type Source struct{ last atomic.Pointer[shared] }
 
 type shared struct {
 	context.Context
-	_     context.CancelFunc // never called: other calls share it, and it expires
+	_     context.CancelFunc // never called: other calls share the context, which ends at its deadline
 	fresh time.Time          // shared until then
 }
 

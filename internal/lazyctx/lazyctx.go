@@ -1,4 +1,4 @@
-// Package lazyctx has a cancellable context that costs nothing until Done is
+// Package lazyctx provides a cancellable context that costs nothing until Done is
 // called.
 //
 // Every hold and claim has such a context. Most work ends before any code waits
@@ -64,7 +64,7 @@ func (c *Context) start() *cancellable {
 func (c *Context) derive(cancelled bool) *cancellable {
 	parent := c.parent
 	if cancelled {
-		parent = context.WithoutCancel(parent) // the parent may have ended later
+		parent = context.WithoutCancel(parent) // the parent may have ended since, with another cause
 	}
 	l := new(cancellable)
 	l.Context, l.cancel = context.WithCancelCause(parent)
@@ -92,8 +92,9 @@ func (c *Context) Err() error {
 	}
 }
 
-// Value implements [context.Context]. Package context uses it to find a parent's
-// cancellation, so the parent may answer only while both end together.
+// Value implements [context.Context]. Package context uses it to find the context that
+// cancels a child. Once this context can end before its parent, the parent must not
+// answer.
 func (c *Context) Value(key any) any {
 	if c.state.Load() == nil {
 		return c.parent.Value(key)

@@ -9,14 +9,15 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// A CleanUp undoes an attempt that the engine may have granted without our knowing.
+// A CleanUp undoes an attempt whose reply was lost, because the engine may have granted
+// it.
 type CleanUp struct {
 	// Abandon tells the engine that the attempt is given up.
 	Abandon func(context.Context) (engine.Outcome, error)
 
 	Sent      time.Time     // when the attempt was last sent
 	LateGrant time.Duration // how long after Sent the engine may still grant it
-	Within    time.Duration // how long to retry: what the attempt leaves behind lasts no longer
+	Within    time.Duration // how long to retry; after that the engine keeps nothing of the attempt
 
 	// Stop ends the retries early, given how long they have lasted; may be nil.
 	Stop func(elapsed time.Duration) bool
@@ -24,13 +25,13 @@ type CleanUp struct {
 
 // Run abandons the attempt. It reports whether the engine had granted it.
 func (c *CleanUp) Run() (found bool, err error) {
-	left := c.LateGrant - time.Since(c.Sent) // counted from before abandon is sent
-	over := time.Now().Add(left + watchdog.Drift(left))
+	left := c.LateGrant - time.Since(c.Sent) // before the first abandon, which may take a while
+	lateGrantEnds := time.Now().Add(left + watchdog.Drift(left))
 	found, err = c.abandon()
 	if left > 0 {
-		// A request that is still on its way could be granted after the first
-		// abandon, so the engine is told again when that is no longer possible.
-		time.Sleep(time.Until(over))
+		// The engine may still grant a request that arrives after the first abandon.
+		// So abandon again when it no longer can.
+		time.Sleep(time.Until(lateGrantEnds))
 		var again bool
 		again, err = c.abandon()
 		found = found || again
@@ -44,7 +45,7 @@ func (c *CleanUp) abandon() (found bool, err error) {
 	start := time.Now()
 	for tries := 1; ; tries++ {
 		out, err := c.Abandon(ctx)
-		// A full engine is retried, since it stores a tombstone for the attempt.
+		// A full engine is retried, because it has no memory for the tombstone yet.
 		if err == nil || !engine.Temporary(err) && !errors.Is(err, engine.ErrFull) {
 			return out == engine.Released, err
 		}

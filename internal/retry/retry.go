@@ -1,4 +1,4 @@
-// Package retry says how locks and guards call an engine that may fail: how long
+// Package retry defines how locks and guards call an engine that may fail: how long
 // they pause between tries, when they give up, and how they undo a grant whose
 // reply was lost.
 package retry
@@ -20,15 +20,15 @@ const (
 	// BriefOutage is the same for a caller that wanted one attempt, and for guards.
 	BriefOutage = 2 * time.Second
 
-	// Silence is how long a request of a waiter may be unanswered before the
-	// engine counts as unavailable, and its last answer no longer counts.
+	// Silence is how long a request of a waiter may be unanswered. After that the
+	// engine counts as unavailable, and its last answer as outdated.
 	Silence = 250 * time.Millisecond
 
 	// MaxPoll bounds how long a waiter relies on notifications, which may be lost.
 	MaxPoll = time.Second
 
-	// MinLeaseShare is the part of a lease, as 1/n, that a grant must still have when
-	// it arrives. With less, the engine is too slow for the lease.
+	// MinLeaseShare is n if a grant must still have 1/n of its lease when it arrives.
+	// With less, the engine is too slow for the lease.
 	MinLeaseShare = 10
 
 	minPause = 50 * time.Millisecond

@@ -61,9 +61,9 @@ func (g *Group) Go(fn func()) {
 	}()
 }
 
-// Drain waits until no task is in progress, or until grace has passed after ctx is
-// done. Tasks have bounds of their own; grace lets them end even if ctx was done
-// long before.
+// Drain waits until no task is in progress. After ctx is done, it waits for at most
+// grace, also if ctx was done before the call. Tasks have their own timeouts, so most
+// of them end within grace.
 func (g *Group) Drain(ctx context.Context, grace time.Duration) {
 	ended := g.Wait()
 	select {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Sample thins out a log: during an outage, each call would write the same line. The
-// zero value is ready. It allows one line per second and name.
+// A Sample limits a log to one line per second and name, since in an outage each call
+// would write the same line. The zero value is ready for use.
 type Sample struct {
 	mu    sync.Mutex
 	names map[string]*sampled

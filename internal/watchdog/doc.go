@@ -1,9 +1,9 @@
 // Package watchdog renews leases, and ends those that are no longer safe. Locks
 // and claims use it.
 //
-// A lease is safe for a little less than the time requested from the engine,
-// counted from before the request was sent, by the monotonic clock and by the
-// wall clock.
+// A lease is safe for a little less than the time requested from the engine, counted
+// from just before the request was sent. It must be safe by the monotonic clock and by
+// the wall clock.
 package watchdog
 
 import (
@@ -12,11 +12,11 @@ import (
 )
 
 // A Leased is an object with a lease: a hold or a claim. The watchdog calls its
-// methods in any goroutine and without its own mutex held, so they may call the
+// methods in any goroutine. It does not hold its mutex then, so they may call the
 // watchdog.
 //
-// Expired, Exceeded and Gone are called after the watchdog has removed it. Renewed
-// may still be called after a Remove, for a renewal that was in progress.
+// Expired and Exceeded are called after the watchdog has removed the lease. Renewed may
+// still be called after a Remove, for a renewal that was in progress.
 type Leased interface {
 	Watched() *Lease
 	Expired()          // the lease is overdue
@@ -43,7 +43,7 @@ type Config struct {
 	// Tick is called at least twice a second while there are leases; all returns
 	// them. Emptied is called after the last lease was removed, and may be called
 	// again while there is no lease. Both may be nil. The watchdog holds its mutex
-	// during these calls, so they must neither block nor call it.
+	// during these calls, so they must neither block nor call the watchdog.
 	Tick    func(now time.Time, all func() []Leased)
 	Emptied func()
 }

@@ -1,6 +1,6 @@
 package watchdog
 
-// leaseHeap orders leases by what is due next.
+// leaseHeap orders leases by when their next action is due.
 type leaseHeap []*Lease
 
 func (h leaseHeap) Len() int           { return len(h) }

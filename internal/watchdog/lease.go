@@ -8,8 +8,8 @@ import (
 
 // Terms say whether a lease is renewed, and for how long.
 type Terms struct {
-	Explicit bool          // it is not renewed
-	MaxHold  time.Duration // renewal ends after that; zero means no limit
+	Explicit bool          // the lease is not renewed
+	MaxHold  time.Duration // how long the lease is renewed; zero means no limit
 }
 
 // A Lease is the watchdog's part of a hold or claim: until when it is safe, and
@@ -18,14 +18,14 @@ type Lease struct {
 	clock  *Clock
 	leased Leased // set by Watchdog.Add
 	key    string
-	life   time.Duration // requested by each renewal
+	life   time.Duration // the lease that each renewal requests
 
-	// Until when it is safe, by either clock. The earlier one counts.
+	// Until when the lease is safe, by either clock. The earlier time counts.
 	safeMono, safeWall atomic.Int64
 
 	// Guarded by the watchdog's mutex. Times of type int64 are monotonic.
 	sent     time.Time // when the last successful request was sent
-	index    int       // in the heap; -1 if not in it
+	index    int       // the index in the heap; -1 if the lease is not in it
 	next     int64     // when the next action is due
 	renew    int64     // when the next renewal is due, or never
 	terms    Terms
@@ -53,9 +53,9 @@ func (l *Lease) Trust(safe time.Time) {
 	l.safeWall.Store(l.clock.wall(safe))
 }
 
-// later returns the later of safe and the current end of the lease: the first
-// lease may have been longer than a renewal requests. The current end is computed
-// from what is left by the clock with less, because a clock may have been set.
+// later returns the later of safe and the current end of the lease: the first lease may
+// have been longer than a renewal requests. A clock may have been set, so the current
+// end is computed from the clock by which less time is left.
 func (l *Lease) later(safe time.Time) time.Time {
 	now := time.Now()
 	left := min(l.safeMono.Load()-l.clock.mono(now), l.safeWall.Load()-l.clock.wall(now))
@@ -86,7 +86,7 @@ func (l *Lease) Until() time.Time { return l.clock.at(l.safeMono.Load()) }
 // Watchdog.Remove.
 func (l *Lease) Sent() time.Time { return l.sent }
 
-// nextDue returns when the lease needs attention.
+// nextDue returns when the next action for the lease is due.
 func (l *Lease) nextDue(now time.Time) int64 {
 	next := min(l.safeMono.Load(), l.clock.mono(now)+l.safeWall.Load()-l.clock.wall(now))
 	if !l.renewing {

@@ -21,11 +21,11 @@ const (
 	// arrives.
 	MinLease = 10 * time.Millisecond
 
-	maxPause = time.Second // after a renewal that failed
+	maxPause = time.Second // the longest pause after a failed renewal
 )
 
-// A batchKey groups the leases that are renewed with one call: same shard and same
-// timeout, so that a short lease does not shorten the call of a long one.
+// A batchKey groups the leases that are renewed with one call. They have the same shard
+// and the same timeout, so that a short lease does not shorten the call of a long one.
 type batchKey struct {
 	shard   int
 	timeout time.Duration
@@ -82,7 +82,7 @@ func (w *Watchdog) renew(batch []Leased, within time.Duration) {
 		l := x.Watched()
 		l.renewing = false
 		if l.index < 0 || errors.Is(errs[i], engine.ErrNotHolder) {
-			continue // released meanwhile, or gone: see below
+			continue // released meanwhile, or gone; the loop below handles leases that are gone
 		}
 		l.record(sent, errs[i])
 		w.reorder(l, time.Now())
@@ -93,7 +93,7 @@ func (w *Watchdog) renew(batch []Leased, within time.Duration) {
 	for i, x := range batch {
 		if errors.Is(errs[i], engine.ErrNotHolder) {
 			x.Gone(errs[i])
-			w.Remove(x) // unless Gone has removed it
+			w.Remove(x) // no effect if Gone has removed it
 		}
 	}
 	for i, x := range batch {
@@ -103,8 +103,8 @@ func (w *Watchdog) renew(batch []Leased, within time.Duration) {
 	}
 }
 
-// record notes the result of a renewal. A failed one is retried until the lease
-// expires, whatever the reason.
+// record notes the result of a renewal. A failed renewal is retried until the lease
+// expires, whatever the error.
 func (l *Lease) record(sent time.Time, err error) {
 	if err == nil {
 		l.failures = 0

@@ -12,13 +12,13 @@ type Watchdog struct {
 	config Config
 
 	mu      sync.Mutex
-	leases  leaseHeap           // every live lease, ordered by what is due next
+	leases  leaseHeap           // every live lease, ordered by when its next action is due
 	timer   *time.Timer         // calls fire
 	armed   int64               // when the timer fires, or never
 	pending map[batchKey]*batch // calls in progress
-	mono    int64               // both clocks when last compared
-	wall    int64
-	drained chan struct{} // closed after the last lease was removed; nil unless Empty was called
+	mono    int64               // the monotonic clock when the clocks were last compared
+	wall    int64               // the wall clock at that time
+	drained chan struct{}       // closed after the last lease was removed; nil unless Empty was called
 }
 
 const (
@@ -44,7 +44,7 @@ func (w *Watchdog) Add(x Leased, now time.Time) {
 	l.leased = x
 	l.schedule(l.sent)
 	if w.config.Clock.mono(now) < w.mono {
-		now = time.Now() // older than the last comparison of the clocks, which would miss a sleep in between
+		now = time.Now() // now was older than the last comparison of the clocks, which would hide a sleep in between
 	}
 	if len(w.leases) == 0 {
 		w.compareClocks(now)
@@ -54,8 +54,8 @@ func (w *Watchdog) Add(x Leased, now time.Time) {
 	w.arm()
 }
 
-// Remove stops watching a lease. A renewal in progress does no harm: an engine
-// renews only what is held.
+// Remove stops watching a lease. A renewal in progress does no harm: an engine renews
+// only leases that are held.
 func (w *Watchdog) Remove(x Leased) {
 	l := x.Watched()
 	w.mu.Lock()
@@ -111,8 +111,8 @@ func (w *Watchdog) emptied() {
 	}
 }
 
-// arm sets the timer for what is due next. Remove does not set it back: a timer
-// that fires for nothing costs less.
+// arm sets the timer for the next action. Remove does not reset it: a timer that fires
+// for nothing costs less than a reset.
 func (w *Watchdog) arm() {
 	if len(w.leases) == 0 {
 		return
@@ -156,7 +156,7 @@ func (w *Watchdog) fire() {
 	w.emptied()
 }
 
-// renewAllNow makes every renewal due: the machine slept.
+// renewAllNow makes every renewal due, because the machine slept.
 func (w *Watchdog) renewAllNow(now time.Time) {
 	at := w.config.Clock.mono(now)
 	for _, l := range w.leases {
@@ -182,7 +182,7 @@ func (w *Watchdog) processDue(now time.Time) (ended []*Lease) {
 		if !l.renewing && l.renew <= at {
 			w.enqueue(l)
 		}
-		w.reorder(l, now) // with the same now: a clock set in between would keep the lease due for ever
+		w.reorder(l, now) // with the same now: if a clock were set in between, the lease could stay due forever
 	}
 	return ended
 }

@@ -1,9 +1,8 @@
-// Package faultnet puts a bad network between a test and a server: a TCP proxy
-// in the test's own process that delays, loses, holds back and cuts.
+// Package faultnet puts a bad network between a test and a server. It is a TCP proxy
+// in the test's process that delays, drops or holds back data, and cuts connections.
 //
-// It knows nothing of what passes through. A request is what the client sends
-// in one go, and a reply what the server does; that is true of clients that wait
-// for their answers.
+// It does not parse the data. Each chunk from the client counts as a request, and
+// each chunk from the server as a reply. That fits clients that wait for each reply.
 package faultnet
 
 import (
@@ -22,39 +21,39 @@ const (
 	Replies                   // from server to client
 )
 
-// A Proxy passes bytes between clients and one server, as badly as it is told.
-// Its methods are safe for concurrent use.
+// A Proxy passes bytes between clients and one server, with the faults that the test
+// sets. Its methods are safe for concurrent use.
 type Proxy struct {
 	target   string
 	listener net.Listener
 	running  sync.WaitGroup
 	closed   chan struct{}
 
-	mu      sync.Mutex
-	refuse  bool
-	cut     bool // the connection of the next request, once that is through
-	ways    [2]way
-	links   map[*link]struct{}
-	through int    // connections accepted so far
-	chunks  [2]int // that passed in each direction
+	mu       sync.Mutex
+	refuse   bool
+	cut      bool      // pass the next request, then cut its connection
+	faults   [2]faults // by Direction
+	links    map[*link]struct{}
+	accepted int    // connections accepted so far
+	chunks   [2]int // chunks passed so far, by Direction
 }
 
-// A way is what happens in one direction.
-type way struct {
-	delay   time.Duration
-	swallow bool          // take, and pass nothing on
-	gate    chan struct{} // nil, or closed when what is held back may go
+// faults are the faults of one direction.
+type faults struct {
+	delay time.Duration
+	drop  bool          // drop all data
+	gate  chan struct{} // if not nil, data waits until it is closed
 }
 
 // A link is a client's connection and the one to the server behind it.
 type link struct {
 	client, server net.Conn
-	deaf           bool // a reply must not pass any more
-	silent         bool // nothing passes any more, in either direction
+	dropReplies    bool // drop all data from the server
+	dropAll        bool // drop all data, in both directions
 }
 
-// New returns a proxy before target that does no harm yet. It ends with the
-// test.
+// New returns a proxy in front of target, without faults. It is closed when the test
+// ends.
 func New(t testing.TB, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +73,7 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 func (p *Proxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.through
+	return p.accepted
 }
 
 // Chunks returns how often data has passed in one direction. A client that waits for
@@ -85,45 +84,45 @@ func (p *Proxy) Chunks(dir Direction) int {
 	return p.chunks[dir]
 }
 
-// Delay lets everything in one direction take d longer; zero ends it.
-func (p *Proxy) Delay(dir Direction, d time.Duration) { p.change(func() { p.ways[dir].delay = d }) }
+// Delay delays all data in one direction by d; zero ends the delay.
+func (p *Proxy) Delay(dir Direction, d time.Duration) { p.change(func() { p.faults[dir].delay = d }) }
 
-// BlackHole swallows all data in one direction while on. Swallowed data is lost.
-func (p *Proxy) BlackHole(dir Direction, on bool) { p.change(func() { p.ways[dir].swallow = on }) }
+// BlackHole drops all data in one direction while on.
+func (p *Proxy) BlackHole(dir Direction, on bool) { p.change(func() { p.faults[dir].drop = on }) }
 
 // Refuse cuts new connections as soon as they are made, while on.
 func (p *Proxy) Refuse(on bool) { p.change(func() { p.refuse = on }) }
 
-// Redirect sends new connections to another server, and cuts those there are: a
-// failover.
+// Redirect sends new connections to another server and cuts the present ones, as a
+// failover does.
 func (p *Proxy) Redirect(target string) {
 	p.change(func() { p.target = target })
 	p.Reset()
 }
 
-// CutAfterRequest passes the next request on and then cuts its connection, so
-// that the server carries it out and the client never learns.
+// CutAfterRequest passes the next request and then cuts its connection: the server
+// executes the request, and the client gets no reply.
 func (p *Proxy) CutAfterRequest() { p.change(func() { p.cut = true }) }
 
-// Silence swallows all data of the present connections from now on, and leaves them
-// open: the flows are forgotten, as by a NAT gateway. New connections work.
+// Silence drops all data of the present connections from now on, and leaves them open,
+// as if a NAT gateway had forgotten them. New connections work.
 func (p *Proxy) Silence() {
 	p.change(func() {
 		for l := range p.links {
-			l.silent = true
+			l.dropAll = true
 		}
 	})
 }
 
-// Hold keeps what comes in one direction until release is called; then it goes
-// on, even if the client is gone by then.
+// Hold holds back data in one direction until release is called. Then the data passes,
+// even if the client has disconnected.
 func (p *Proxy) Hold(dir Direction) (release func()) {
 	gate := make(chan struct{})
-	p.change(func() { p.ways[dir].gate = gate })
+	p.change(func() { p.faults[dir].gate = gate })
 	return sync.OnceFunc(func() {
 		p.change(func() {
-			if p.ways[dir].gate == gate {
-				p.ways[dir].gate = nil
+			if p.faults[dir].gate == gate {
+				p.faults[dir].gate = nil
 			}
 		})
 		close(gate)
@@ -165,11 +164,11 @@ func (p *Proxy) accept() {
 	}
 }
 
-// connect opens the server's side, or cuts the client's.
+// connect opens the connection to the server. If it cannot, it cuts the client's.
 func (p *Proxy) connect(client net.Conn) *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.through++
+	p.accepted++
 	server, err := net.DialTimeout("tcp", p.target, time.Second)
 	if err != nil {
 		abort(client)
@@ -184,7 +183,7 @@ func (p *Proxy) connect(client net.Conn) *link {
 	return l
 }
 
-// pass carries bytes one way until either side is gone.
+// pass copies bytes in one direction until either side is closed.
 func (p *Proxy) pass(l *link, dir Direction, from, to net.Conn) {
 	defer p.end(l, dir)
 	buf := make([]byte, 64<<10)
@@ -196,19 +195,19 @@ func (p *Proxy) pass(l *link, dir Direction, from, to net.Conn) {
 	}
 }
 
-// forward does to b what the test has asked for, and reports whether to go on.
+// forward passes b on, subject to the faults. It reports whether the link stays open.
 func (p *Proxy) forward(l *link, dir Direction, to net.Conn, b []byte) bool {
 	p.mu.Lock()
-	w, cut := p.ways[dir], p.cut && dir == Requests
+	f, cut := p.faults[dir], p.cut && dir == Requests
 	if cut {
-		p.cut, l.deaf = false, true
+		p.cut, l.dropReplies = false, true
 	}
 	p.mu.Unlock()
 
-	if !p.wait(w) {
+	if !p.wait(f) {
 		return false
 	}
-	if w.swallow || !p.mayPass(l, dir) {
+	if f.drop || !p.mayPass(l, dir) {
 		return true
 	}
 	if _, err := to.Write(b); err != nil {
@@ -217,30 +216,30 @@ func (p *Proxy) forward(l *link, dir Direction, to net.Conn, b []byte) bool {
 	return !cut
 }
 
-// mayPass counts a chunk that may pass on its link.
+// mayPass reports whether a chunk may pass on its link, and counts it if so.
 func (p *Proxy) mayPass(l *link, dir Direction) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.silent || dir == Replies && l.deaf {
+	if l.dropAll || dir == Replies && l.dropReplies {
 		return false
 	}
 	p.chunks[dir]++
 	return true
 }
 
-// wait lets the delay and the gate of w pass, and reports false if the test
-// ended before.
-func (p *Proxy) wait(w way) bool {
-	if w.delay > 0 {
+// wait waits for the delay and the gate of f. It reports false if the test ended
+// first.
+func (p *Proxy) wait(f faults) bool {
+	if f.delay > 0 {
 		select {
-		case <-time.After(w.delay):
+		case <-time.After(f.delay):
 		case <-p.closed:
 			return false
 		}
 	}
-	if w.gate != nil {
+	if f.gate != nil {
 		select {
-		case <-w.gate:
+		case <-f.gate:
 		case <-p.closed:
 			return false
 		}
@@ -248,9 +247,9 @@ func (p *Proxy) wait(w way) bool {
 	return true
 }
 
-// end tears a link down when one of its ways has ended. The server is left the
-// time to read what it was sent: to cut its side at once could take a request
-// back that had been passed on.
+// end closes a link when one of its directions has ended. After the last request, the
+// server's side is closed for writing only: a full close could discard a request that
+// the server has not read yet.
 func (p *Proxy) end(l *link, dir Direction) {
 	if dir == Requests {
 		l.client.Close()
@@ -264,13 +263,13 @@ func (p *Proxy) end(l *link, dir Direction) {
 	p.change(func() { delete(p.links, l) })
 }
 
-// cut ends both sides as a broken network does.
+// cut resets both connections, as a broken network does.
 func (l *link) cut() {
 	abort(l.client)
 	abort(l.server)
 }
 
-// abort closes a connection with a reset instead of a farewell.
+// abort closes a connection with a TCP reset.
 func abort(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// A Network has a [Proxy] before each of several servers, such as the nodes of a
+// A Network has a [Proxy] in front of each of several servers, such as the nodes of a
 // cluster. Clients use its Dial.
 type Network struct{ proxies map[string]*Proxy }
 
-// NewNetwork returns a network of proxies before the servers at addrs. It ends with the
-// test.
+// NewNetwork returns a network of proxies in front of the servers at addrs. It is closed
+// when the test ends.
 func NewNetwork(t testing.TB, addrs ...string) *Network {
 	t.Helper()
 	n := &Network{proxies: make(map[string]*Proxy)}
@@ -21,7 +21,8 @@ func NewNetwork(t testing.TB, addrs ...string) *Network {
 	return n
 }
 
-// Dial connects to the proxy of the server at addr. Other addresses have none.
+// Dial connects to the proxy of the server at addr. An address without a proxy is dialed
+// directly.
 func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if p := n.proxies[addr]; p != nil {
 		addr = p.Addr()

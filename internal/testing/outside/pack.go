@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// version is the one at which the modules of this repository require each other.
+// version is the version at which the modules of this repository require each other.
 const version = "v0.0.0"
 
 // unreleased lists the modules that users neither import nor install.

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// settled is how long a topology may take to become what it is to be. Sentinels
-// find each other within two seconds, if the machine has time for them.
-const settled = time.Minute
+// awaitTimeout is how long a topology may take to reach an expected state. Sentinels
+// find each other within two seconds, unless the machine is busy.
+const awaitTimeout = time.Minute
 
-// await waits until something is so, and otherwise ends the test with what is.
-func await(t testing.TB, what string, happened func() (is string, ok bool)) {
+// await waits until check reports ok. After awaitTimeout it ends the test with the
+// last state.
+func await(t testing.TB, what string, check func() (state string, ok bool)) {
 	t.Helper()
-	for end := time.Now().Add(settled); ; time.Sleep(20 * time.Millisecond) {
-		is, ok := happened()
+	for end := time.Now().Add(awaitTimeout); ; time.Sleep(20 * time.Millisecond) {
+		state, ok := check()
 		if ok {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v:\n%s", what, settled, is)
+			t.Fatalf("waited %v for %s; the last state is:\n%s", awaitTimeout, what, state)
 		}
 	}
 }
@@ -32,10 +33,10 @@ func (s *Server) Info(section, field string) string {
 	return value
 }
 
-// inSync waits until a primary has so many replicas that have all it has.
-func (s *Server) inSync(replicas int) {
+// awaitReplicas waits until the primary has the given number of online replicas.
+func (s *Server) awaitReplicas(replicas int) {
 	s.t.Helper()
-	await(s.t, "replicas of "+s.Addr(), func() (string, bool) {
+	await(s.t, "online replicas of "+s.Addr(), func() (string, bool) {
 		info, _ := s.Do("INFO", "replication")
 		return info, strings.Count(info, "state=online") >= replicas
 	})

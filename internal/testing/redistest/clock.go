@@ -12,8 +12,8 @@ import (
 // wall clock with [Server.Step]. It needs libfaketime.
 const SteppedClock = "redistest:stepped-clock"
 
-// Step moves the server's wall clock by d, once and for good. Time that redis
-// measures, as for its timers, goes on as before.
+// Step moves the server's wall clock by d. The monotonic clock, which Redis uses for
+// its timers, does not change.
 func (s *Server) Step(d time.Duration) {
 	s.t.Helper()
 	if !s.stepped {
@@ -30,8 +30,8 @@ func (s *Server) Step(d time.Duration) {
 	}
 }
 
-// offset returns by how much the clock that scripts see is ahead of ours. It reports false
-// if the server does not answer.
+// offset returns how far the clock that scripts see is ahead of the test's clock. It
+// reports false if the server does not answer.
 func (s *Server) offset() (time.Duration, bool) {
 	if !s.answers() {
 		return 0, false
@@ -41,7 +41,7 @@ func (s *Server) offset() (time.Duration, bool) {
 	return time.Until(time.UnixMilli(ms)), err == nil && errNumber == nil
 }
 
-// clock returns the environment in which the server sees a clock of ours.
+// clock returns the environment variables that let the test move the server's clock.
 func (s *Server) clock() []string {
 	if !s.stepped {
 		return nil
@@ -52,9 +52,9 @@ func (s *Server) clock() []string {
 	}
 	s.writeClock()
 	return []string{
-		// Debian's redis-server links jemalloc, which asks for the time before
-		// libfaketime is ready and then waits for ever. With the C library
-		// named before it, jemalloc is not used.
+		// Debian's redis-server links jemalloc, which reads the time before
+		// libfaketime is ready, and then hangs. If the C library is loaded first,
+		// jemalloc is not used.
 		"LD_PRELOAD=" + lib + ":libc.so.6",
 		"FAKETIME_TIMESTAMP_FILE=" + s.clockFile(),
 		"FAKETIME_NO_CACHE=1",
@@ -64,7 +64,7 @@ func (s *Server) clock() []string {
 
 func (s *Server) clockFile() string { return filepath.Join(s.dir, "clock") }
 
-// writeClock replaces the file at once: the server may read it at any time.
+// writeClock replaces the file atomically, because the server may read it at any time.
 func (s *Server) writeClock() {
 	s.t.Helper()
 	name := s.clockFile()

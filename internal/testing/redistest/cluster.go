@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// slots is how many there are in a cluster.
+// slots is the number of slots of a cluster.
 const slots = 16384
 
-// A Cluster is three primaries, among whom the slots are shared out, with one
-// replica each.
+// A Cluster has three primaries that share the slots, with one replica each.
 type Cluster struct {
 	t       testing.TB
-	Servers []*Server // the first three are the primaries to begin with
+	Servers []*Server // the first three start as primaries
 }
 
 // StartCluster runs six processes until the test ends, and returns when all of
-// them find the cluster complete. A node counts as down after a second. The
-// arguments are those of all nodes.
+// them report the cluster complete. A node counts as down after a second. All nodes
+// get the arguments.
 func StartCluster(t testing.TB, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
@@ -40,7 +39,7 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 	for _, s := range c.Servers[1:] {
 		c.Servers[0].Must("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(s.port), strconv.Itoa(s.bus))
 	}
-	c.acquainted()
+	c.awaitMeet()
 	for i, p := range c.Servers[:3] {
 		c.Servers[3+i].Must("CLUSTER", "REPLICATE", p.Must("CLUSTER", "MYID"))
 	}
@@ -48,8 +47,8 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 	return c
 }
 
-// acquainted waits until everybody knows everybody.
-func (c *Cluster) acquainted() {
+// awaitMeet waits until every node knows every other node.
+func (c *Cluster) awaitMeet() {
 	c.t.Helper()
 	await(c.t, "nodes that know each other", func() (string, bool) {
 		for _, s := range c.Servers {
@@ -62,8 +61,8 @@ func (c *Cluster) acquainted() {
 	})
 }
 
-// Healthy waits until all nodes find the cluster complete, and each primary has
-// its replica in touch. Nodes that are down must have been started again.
+// Healthy waits until all nodes report the cluster complete, and each primary has a
+// connected replica. The test must have restarted all nodes that were down.
 func (c *Cluster) Healthy() {
 	c.t.Helper()
 	await(c.t, "a healthy cluster", func() (string, bool) {
@@ -77,7 +76,7 @@ func (c *Cluster) Healthy() {
 				return nodes, false
 			}
 			if s.Info("replication", "role") == "slave" && s.Info("replication", "master_link_status") != "up" {
-				return s.Addr() + " is not in touch with its primary", false
+				return s.Addr() + " is not connected to its primary", false
 			}
 		}
 		for _, p := range c.Primaries() {
@@ -89,21 +88,21 @@ func (c *Cluster) Healthy() {
 	})
 }
 
-// URL names the nodes as [redisengine.Open] reads it.
+// URL returns the URL of the cluster for [redisengine.Open].
 func (c *Cluster) URL() string { return "redis+cluster://" + addresses(c.Servers) }
 
-// Step moves the wall clocks of all nodes by d; see [Server.Step]. The cluster
-// needs a node timeout that is longer.
+// Step moves the wall clocks of all nodes by d; see [Server.Step]. The node timeout of
+// the cluster must be longer than d.
 func (c *Cluster) Step(d time.Duration) {
 	for _, s := range c.Servers {
 		s.Step(d)
 	}
 }
 
-// Addrs are the addresses of all nodes.
+// Addrs returns the addresses of all nodes.
 func (c *Cluster) Addrs() []string { return strings.Split(addresses(c.Servers), ",") }
 
-// Primaries are the nodes that take themselves for primaries.
+// Primaries returns the nodes that report the role of a primary.
 func (c *Cluster) Primaries() []*Server {
 	var all []*Server
 	for _, s := range c.Servers {
@@ -114,7 +113,7 @@ func (c *Cluster) Primaries() []*Server {
 	return all
 }
 
-// Slot is the slot of a key.
+// Slot returns the slot of a key.
 func (c *Cluster) Slot(key string) int {
 	c.t.Helper()
 	n, err := strconv.Atoi(c.alive().Must("CLUSTER", "KEYSLOT", key))
@@ -130,11 +129,11 @@ func (c *Cluster) alive() *Server {
 			return s
 		}
 	}
-	c.t.Fatal("no node of the cluster is left")
+	c.t.Fatal("no node of the cluster is running")
 	return nil
 }
 
-// Home is the primary that has a key, as it says itself.
+// Home returns the primary that reports the slot of a key as its own.
 func (c *Cluster) Home(key string) *Server {
 	c.t.Helper()
 	slot := c.Slot(key)
@@ -150,7 +149,7 @@ func (c *Cluster) Home(key string) *Server {
 	return home
 }
 
-// serves reports whether a primary says that a slot is its own.
+// serves reports whether a primary reports a slot as its own.
 func (s *Server) serves(slot int) bool {
 	nodes, _ := s.Do("CLUSTER", "NODES")
 	for line := range strings.Lines(nodes) {
@@ -171,7 +170,7 @@ func (s *Server) serves(slot int) bool {
 	return false
 }
 
-// ReplicaOf is the node that follows a primary.
+// ReplicaOf returns the replica of a primary.
 func (c *Cluster) ReplicaOf(p *Server) *Server {
 	c.t.Helper()
 	var replica *Server
@@ -186,8 +185,8 @@ func (c *Cluster) ReplicaOf(p *Server) *Server {
 	return replica
 }
 
-// Failover lets the replica of p take its place as an operator does: p stops
-// taking writes, and its replica catches up first. It returns the new primary.
+// Failover promotes the replica of p as an operator does: p refuses writes until the
+// replica has caught up. It returns the new primary.
 func (c *Cluster) Failover(p *Server) *Server {
 	c.t.Helper()
 	r := c.ReplicaOf(p)
@@ -208,15 +207,15 @@ func (c *Cluster) Promoted(r *Server) {
 	})
 }
 
-// A Move is a slot on its way from one primary to another.
+// A Move is the migration of a slot from one primary to another.
 type Move struct {
 	c        *Cluster
 	slot     string
 	from, to *Server
 }
 
-// Begin starts to move the slot of a key to another primary. Until End, keys that
-// the old one does not have are asked for at the new one.
+// Begin starts to move the slot of a key to another primary. Until End, the old primary
+// redirects requests for keys that it no longer has to the new one.
 func (c *Cluster) Begin(key string, to *Server) *Move {
 	c.t.Helper()
 	m := &Move{c: c, slot: strconv.Itoa(c.Slot(key)), from: c.Home(key), to: to}
@@ -225,7 +224,7 @@ func (c *Cluster) Begin(key string, to *Server) *Move {
 	return m
 }
 
-// Carry moves up to n keys, and returns how many it has moved.
+// Carry moves up to n keys, and returns how many it moved.
 func (m *Move) Carry(n int) int {
 	m.c.t.Helper()
 	keys := strings.Fields(m.from.Must("CLUSTER", "GETKEYSINSLOT", m.slot, strconv.Itoa(n)))
@@ -235,7 +234,7 @@ func (m *Move) Carry(n int) int {
 	return len(keys)
 }
 
-// End moves what is left, and lets everybody know where the slot is now.
+// End moves the remaining keys, and tells all primaries where the slot is now.
 func (m *Move) End() {
 	m.c.t.Helper()
 	id := m.to.Must("CLUSTER", "MYID")
@@ -243,7 +242,7 @@ func (m *Move) End() {
 	}
 	m.to.Must("CLUSTER", "SETSLOT", m.slot, "NODE", id)
 	await(m.c.t, "slot "+m.slot+" at its new home", func() (string, bool) {
-		// A key may have been made meanwhile.
+		// A client may have made a key meanwhile.
 		for m.Carry(100) > 0 {
 		}
 		reply, err := m.from.Do("CLUSTER", "SETSLOT", m.slot, "NODE", id)

@@ -1,5 +1,5 @@
-// Package redistest starts Redis servers for tests: a process of its own for
-// each test that asks, on a free port of the loopback, gone when the test ends.
+// Package redistest starts Redis servers for tests. Each server is a process on a free
+// port of the loopback interface, and is killed when its test ends.
 //
 // A test that needs Redis fails if redis-server is not installed. Under -short, a
 // test that needs replicas, a cluster or sentinels is skipped, unless the environment
@@ -33,21 +33,20 @@ type Server struct {
 	port int
 	dir  string
 	args []string
-	bus  int    // the port on which nodes of a cluster talk; 0 if it is not one
-	main string // the configuration of a sentinel; empty for a server
+	bus  int    // the cluster bus port; 0 if the server is not in a cluster
+	main string // host and port of the primary that a sentinel watches; empty for a server
 
-	stepped bool          // whether the clock can be moved
-	step    time.Duration // by how much it has been
+	stepped bool          // the clock can be moved
+	step    time.Duration // how far the clock was moved
 
-	stopped atomic.Bool // by Stop
+	stopped atomic.Bool // Stop was called, and Cont was not
 	cmd     *exec.Cmd
 	exited  chan struct{} // closed when cmd has been waited for
 	log     *bytes.Buffer // read only once exited is closed
 }
 
-// Start runs redis-server until the test ends. It saves nothing by itself, so
-// that a restarted server is empty; "--appendonly", "yes" changes that. Other
-// arguments are redis-server's own.
+// Start runs redis-server with args until the test ends. The server saves nothing, so
+// it is empty after a restart, unless args contain "--appendonly", "yes".
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := &Server{t: t}
@@ -63,7 +62,7 @@ func (s *Server) start(args []string) {
 		t.Fatal("redis-server is not installed: apt-get install redis-server")
 	}
 	if s.bus > 0 || s.main != "" || slices.Contains(args, "--replicaof") {
-		several(t)
+		skipIfShort(t)
 	}
 	if s.bus > 0 || slices.Contains(args, "--cluster-enabled") {
 		Needs7(t)
@@ -93,9 +92,9 @@ func (s *Server) start(args []string) {
 	t.Fatalf("no free port in ten tries\n%s", s.log)
 }
 
-// several skips a test that needs more than one server under -short. Start calls it
-// for replicas, cluster nodes and sentinels.
-func several(t testing.TB) {
+// skipIfShort skips a test that needs more than one server under -short. Start calls
+// it for replicas, cluster nodes and sentinels.
+func skipIfShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
 		t.Skip("needs several servers: make verify runs it")
@@ -111,14 +110,14 @@ func (s *Server) URL() string { return "redis://" + s.Addr() }
 // Dir returns the directory in which the server keeps its files.
 func (s *Server) Dir() string { return s.dir }
 
-// Stop halts the server where it stands, with its connections open, until Cont.
+// Stop pauses the server process, with its connections open, until Cont.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
 	s.stopped.Store(true)
 }
 
-// Cont lets a stopped server go on.
+// Cont resumes a stopped server.
 func (s *Server) Cont() {
 	s.t.Helper()
 	s.stopped.Store(false)
@@ -164,7 +163,7 @@ func (s *Server) run() error {
 	return s.await()
 }
 
-// arguments are those of redis-server.
+// arguments returns the arguments of redis-server.
 func (s *Server) arguments() ([]string, error) {
 	if s.main != "" {
 		return s.sentinelArguments()
@@ -176,35 +175,35 @@ func (s *Server) arguments() ([]string, error) {
 	return append(args, s.args...), nil
 }
 
-// await returns once the server answers, or tells why it will not.
+// await returns nil when the server answers, or an error that says why it does not.
 func (s *Server) await() error {
 	for end := time.Now().Add(patience); ; {
 		reply, err := s.Do("PING")
 		if err == nil && reply == "PONG" {
-			return s.itself()
+			return s.checkProcess()
 		}
 		select {
 		case <-s.exited:
-			return errors.New("it ended by itself")
+			return errors.New("the process exited")
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(end) {
 			s.Kill()
-			return fmt.Errorf("no PONG in %v: %q, %w", patience, reply, err)
+			return fmt.Errorf("no PONG in %v: the last reply to PING is %q, error %w", patience, reply, err)
 		}
 	}
 }
 
 var errPortTaken = errors.New("another server has the port")
 
-// itself makes sure that the one who answered is our child: two tests may have
-// been given the same free port.
-func (s *Server) itself() error {
+// checkProcess makes sure that the server that answered is the child process of this
+// test: two tests may have got the same free port.
+func (s *Server) checkProcess() error {
 	reply, err := s.Do("INFO", "server")
 	if err == nil && strings.Contains(reply, fmt.Sprintf("\nprocess_id:%d\r", s.cmd.Process.Pid)) {
 		return nil
 	}
-	// The other server may have ended since, and ours would then run forever.
+	// If the other server has ended meanwhile, this one runs on. Kill it.
 	_ = s.cmd.Process.Kill()
 	<-s.exited
 	return fmt.Errorf("%w: port %d", errPortTaken, s.port)
@@ -219,7 +218,7 @@ func (s *Server) running() bool {
 	}
 }
 
-// answers reports whether it makes sense to ask.
+// answers reports whether the server is running and not stopped.
 func (s *Server) answers() bool { return s.running() && !s.stopped.Load() }
 
 func (s *Server) signal(sig os.Signal) {
@@ -229,7 +228,7 @@ func (s *Server) signal(sig os.Signal) {
 	}
 }
 
-// end kills the server and shows what it had to say if the test failed.
+// end kills the server, and prints its log if the test failed.
 func (s *Server) end() {
 	if s.cmd == nil {
 		return
@@ -239,7 +238,7 @@ func (s *Server) end() {
 		<-s.exited
 	}
 	if s.t.Failed() {
-		s.t.Logf("redis-server on %s said:\n%s", s.Addr(), s.log)
+		s.t.Logf("log of redis-server on %s:\n%s", s.Addr(), s.log)
 	}
 }
 
@@ -253,7 +252,7 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// library finds a shared library that apt has put under /usr/lib.
+// library returns the path of a shared library, or "" if it is not installed.
 func library(pattern string) string {
 	for _, dir := range []string{"/usr/lib/*/", "/usr/lib/", "/usr/local/lib/"} {
 		if found, _ := filepath.Glob(dir + pattern); len(found) > 0 {
@@ -263,8 +262,8 @@ func library(pattern string) string {
 	return ""
 }
 
-// Version returns the version of the redis-server that [Start] runs. That of Valkey
-// begins with its name, as in "valkey 9.1.2".
+// Version returns the version of the redis-server that [Start] runs. For Valkey it
+// begins with the name, as in "valkey 9.1.2".
 func Version(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("redis-server", "--version").Output()
@@ -279,8 +278,8 @@ func Version(t testing.TB) string {
 	return version
 }
 
-// Needs7 skips a test of what Redis 6 does not have: sharded channels, and the commands
-// with which a test makes a cluster.
+// Needs7 skips a test on Redis 6, which has no sharded channels and lacks commands with
+// which a test makes a cluster.
 func Needs7(t testing.TB) {
 	t.Helper()
 	if v := Version(t); strings.HasPrefix(v, "6.") {

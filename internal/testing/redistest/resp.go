@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Do sends one command on a connection of its own and returns the reply as
-// redis-cli would without quotes: an array has one item a line, and what is not
-// there is (nil). An error reply is an error.
+// Do sends one command on a new connection and returns the reply as redis-cli prints
+// it, without quotes: an array has one item per line, and a nil reply is "(nil)". An
+// error reply is an error.
 func (s *Server) Do(args ...string) (string, error) {
 	conn, err := s.send(args)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Server) Do(args ...string) (string, error) {
 	return read(bufio.NewReader(conn))
 }
 
-// Must is Do for a command that has to work.
+// Must is Do for a command that must succeed; otherwise it ends the test.
 func (s *Server) Must(args ...string) string {
 	s.t.Helper()
 	reply, err := s.Do(args...)
@@ -52,7 +52,7 @@ func (s *Server) Subscribe(command, channel string) (next func() string) {
 		_, payload, _ := strings.Cut(message, "\n"+channel+"\n")
 		return payload
 	}
-	next() // that the subscription was made
+	next() // the confirmation of the subscription
 	return next
 }
 
@@ -92,7 +92,7 @@ func read(r *bufio.Reader) (string, error) {
 	case '*':
 		return array(r, text)
 	}
-	return "", fmt.Errorf("%q is no reply", line)
+	return "", fmt.Errorf("%q is not a RESP reply", line)
 }
 
 func bulk(r *bufio.Reader, size string) (string, error) {

@@ -10,20 +10,19 @@ import (
 	"time"
 )
 
-// watched is the name by which sentinels know their primary.
+// watched is the name of the primary at the sentinels.
 const watched = "main"
 
-// A Sentinel is a primary with two replicas and three sentinels that watch over
-// them.
+// A Sentinel has a primary with two replicas, and three sentinels that watch them.
 type Sentinel struct {
 	t        testing.TB
-	Servers  []*Server // the first is the primary to begin with
+	Servers  []*Server // the first starts as the primary
 	Watchers []*Server
 }
 
-// StartSentinel runs six processes until the test ends, and returns when the
-// sentinels know all there is. A primary counts as down after half a second. The
-// arguments are those of the three servers.
+// StartSentinel runs six processes until the test ends, and returns when the sentinels
+// know all servers and each other. A primary counts as down after half a second. The
+// three servers get the arguments; the sentinels do not.
 func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	t.Helper()
 	s := &Sentinel{t: t}
@@ -35,11 +34,12 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	for _, r := range s.Servers {
 		r.Must("CONFIG", "SET", "repl-diskless-sync-delay", "0")
 	}
-	primary.inSync(2)
+	primary.awaitReplicas(2)
 	for range 3 {
 		w := &Server{t: t, main: fmt.Sprintf("127.0.0.1 %d", primary.port)}
 		w.start(nil)
-		// Else it takes a replica for one after ten seconds. Before 7.0 it must be so.
+		// Otherwise a sentinel notices a new role only after ten seconds. Before 7.0
+		// the command does not exist, and the test waits that long.
 		_, _ = w.Do("SENTINEL", "DEBUG", "INFO-PERIOD", "500", "PUBLISH-PERIOD", "250")
 		s.Watchers = append(s.Watchers, w)
 	}
@@ -47,8 +47,8 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	return s
 }
 
-// Patient keeps the sentinels from failing over when a slow machine stops the primary for
-// a moment. It is for tests in which no server fails.
+// Patient prevents a failover when a slow machine pauses the primary for a moment. It is
+// for tests in which no server fails.
 func (s *Sentinel) Patient() *Sentinel {
 	s.t.Helper()
 	for _, w := range s.Watchers {
@@ -57,11 +57,12 @@ func (s *Sentinel) Patient() *Sentinel {
 	return s
 }
 
-// sentinelArguments are those of a sentinel, which keeps what it knows in a file.
+// sentinelArguments returns the arguments of a sentinel. A sentinel stores its state in
+// its configuration file, so a restart must not overwrite that file.
 func (s *Server) sentinelArguments() ([]string, error) {
 	file := filepath.Join(s.dir, "sentinel.conf")
 	if _, err := os.Stat(file); err == nil && s.log != nil && s.known() {
-		return []string{file, "--sentinel"}, nil // it is started again
+		return []string{file, "--sentinel"}, nil // a restart
 	}
 	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\n"+
 		"sentinel monitor %s %s 2\n"+
@@ -71,18 +72,18 @@ func (s *Server) sentinelArguments() ([]string, error) {
 	return []string{file, "--sentinel"}, os.WriteFile(file, []byte(text), 0o600)
 }
 
-// known reports whether the sentinel's file is of its present port.
+// known reports whether the sentinel's configuration file is for its present port.
 func (s *Server) known() bool {
 	text, err := os.ReadFile(filepath.Join(s.dir, "sentinel.conf"))
 	return err == nil && strings.Contains(string(text), fmt.Sprintf("port %d\n", s.port))
 }
 
-// URL names the sentinels as [redisengine.Open] reads it.
+// URL returns the URL of the sentinels for [redisengine.Open].
 func (s *Sentinel) URL() string {
 	return "redis+sentinel://" + addresses(s.Watchers) + "/" + watched
 }
 
-// Addrs are the addresses of the sentinels.
+// Addrs returns the addresses of the sentinels.
 func (s *Sentinel) Addrs() []string { return strings.Split(addresses(s.Watchers), ",") }
 
 // Step moves the wall clocks of the servers by d; see [Server.Step].
@@ -92,7 +93,7 @@ func (s *Sentinel) Step(d time.Duration) {
 	}
 }
 
-// Main is the name of the primary.
+// Main returns the name of the primary at the sentinels.
 func (s *Sentinel) Main() string { return watched }
 
 func addresses(servers []*Server) string {
@@ -103,8 +104,8 @@ func addresses(servers []*Server) string {
 	return strings.Join(addrs, ",")
 }
 
-// Healthy waits until all sentinels see the same primary, two replicas, and
-// each other, and the replicas are in touch with it.
+// Healthy waits until all sentinels see the same primary, two replicas, and each other,
+// and both replicas are connected to the primary.
 func (s *Sentinel) Healthy() {
 	s.t.Helper()
 	await(s.t, "healthy sentinels", func() (string, bool) {
@@ -116,7 +117,7 @@ func (s *Sentinel) Healthy() {
 				return about, false
 			}
 			seen[f["port"]] = true
-			// Their view of a replica is up to ten seconds old.
+			// A sentinel's view of a replica may be ten seconds old.
 			if replicas, _ := w.Do("SENTINEL", "REPLICAS", watched); strings.Contains(replicas, "_down") {
 				return replicas, false
 			}
@@ -124,7 +125,7 @@ func (s *Sentinel) Healthy() {
 		if len(seen) != 1 {
 			return fmt.Sprint(seen), false
 		}
-		// The two ends of a link do not change at the same time.
+		// Replica and primary do not report a new link at the same time. Ask both.
 		for _, r := range s.Replicas() {
 			if info, _ := r.Do("INFO", "replication"); !strings.Contains(info, "master_link_status:up") {
 				return info, false
@@ -135,7 +136,7 @@ func (s *Sentinel) Healthy() {
 	})
 }
 
-// pairs reads a reply of names and values in turn.
+// pairs parses a reply in which each name is followed by its value.
 func pairs(reply string) map[string]string {
 	lines, m := strings.Split(reply, "\n"), make(map[string]string)
 	for i := 0; i+1 < len(lines); i += 2 {
@@ -144,7 +145,7 @@ func pairs(reply string) map[string]string {
 	return m
 }
 
-// Primary is the server that the sentinels take for the primary.
+// Primary returns the server that most sentinels report as the primary.
 func (s *Sentinel) Primary() *Server {
 	s.t.Helper()
 	var found *Server
@@ -164,7 +165,7 @@ func (s *Sentinel) Primary() *Server {
 	return found
 }
 
-// Replicas are the other servers.
+// Replicas returns the other servers.
 func (s *Sentinel) Replicas() []*Server {
 	s.t.Helper()
 	primary, replicas := s.Primary(), []*Server(nil)
@@ -176,27 +177,27 @@ func (s *Sentinel) Replicas() []*Server {
 	return replicas
 }
 
-// InStep waits until the replicas have heard of all that the primary has written
-// up to now.
+// InStep waits until the replicas have received everything that the primary has
+// written up to now.
 func (s *Sentinel) InStep() {
 	s.t.Helper()
 	written, _ := strconv.Atoi(s.Primary().Info("replication", "master_repl_offset"))
 	await(s.t, "replicas in step", func() (string, bool) {
 		for _, r := range s.Replicas() {
-			if heard, _ := strconv.Atoi(r.Info("replication", "slave_repl_offset")); heard < written {
-				return fmt.Sprint(heard, " of ", written), false
+			if received, _ := strconv.Atoi(r.Info("replication", "slave_repl_offset")); received < written {
+				return fmt.Sprintf("%s has received %d of %d bytes", r.Addr(), received, written), false
 			}
 		}
 		return "", true
 	})
 }
 
-// Failover asks for another primary, as an operator does, and returns it. It
-// fails if the sentinels have not agreed on one within the minute.
+// Failover makes the sentinels fail over, as an operator does, and returns the new
+// primary. It ends the test if that takes more than a minute.
 func (s *Sentinel) Failover() *Server {
 	s.t.Helper()
 	old := s.Primary()
-	await(s.t, "a failover", func() (string, bool) { // sentinels wait a while after the last
+	await(s.t, "a failover", func() (string, bool) { // sentinels refuse a failover shortly after the last one
 		reply, err := s.Watchers[0].Do("SENTINEL", "FAILOVER", watched)
 		if err != nil {
 			time.Sleep(100 * time.Millisecond)
@@ -206,8 +207,8 @@ func (s *Sentinel) Failover() *Server {
 	return s.Successor(old)
 }
 
-// Successor waits until the sentinels agree on another primary than old, which
-// knows that it is one, and returns it.
+// Successor waits until the sentinels agree on a primary other than old, and that
+// server reports the role of a primary. It returns that server.
 func (s *Sentinel) Successor(old *Server) *Server {
 	s.t.Helper()
 	var next *Server
@@ -218,24 +219,24 @@ func (s *Sentinel) Successor(old *Server) *Server {
 	return next
 }
 
-// Spare keeps the sentinels from making a replica of a primary that has a successor: it
-// will go on as if nothing had happened, like one that they cannot reach. Before 7.0 it
-// is spared for eight seconds.
+// Spare prevents the sentinels from turning an old primary into a replica of its
+// successor. The old primary keeps its role, like one that the sentinels cannot reach.
+// Before 7.0 that lasts for eight seconds.
 func (s *Sentinel) Spare() {
 	for _, w := range s.Watchers {
-		_, _ = w.Do("SENTINEL", "DEBUG", "PUBLISH-PERIOD", "600000") // they wait for four of these
+		_, _ = w.Do("SENTINEL", "DEBUG", "PUBLISH-PERIOD", "600000") // a sentinel waits for four such periods before it demotes a server
 	}
 }
 
-// Overtake makes a replica the primary behind the sentinels' backs, with the old one as
-// its replica, and ends the subscriptions there, as sentinels do. This is
-// the view of a client whose sentinel is the last to learn of a failover: for a second
-// or two it is still sent to the old server. [Sentinel.Successor] waits for the sentinels.
+// Overtake promotes a replica without the sentinels. It makes the old primary a replica
+// and ends the subscriptions there, as sentinels do. A client sees the same if its
+// sentinel is the last to learn of a failover: for a second or two, the sentinel still
+// names the old server. [Sentinel.Successor] waits for the sentinels.
 func (s *Sentinel) Overtake() (old, next *Server) {
 	s.t.Helper()
 	replicas := s.Replicas()
 	old, next = s.Primary(), replicas[0]
-	replicas[1].Must("CONFIG", "SET", "replica-priority", "0") // nor will they choose that one
+	replicas[1].Must("CONFIG", "SET", "replica-priority", "0") // so that the sentinels do not promote it either
 	next.Must("REPLICAOF", "NO", "ONE")
 	old.Must("REPLICAOF", "127.0.0.1", strconv.Itoa(next.port))
 	old.Must("CLIENT", "KILL", "TYPE", "pubsub")

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// supervise starts cmd and waits for it. The server dies with the test binary,
-// even if that is killed: the kernel sends the signal when the thread that
-// started the child ends, which is why this goroutine keeps its thread.
+// supervise starts cmd and waits for it. The server dies with the test binary, even if
+// the binary is killed. The kernel kills the server when the thread that started it
+// ends, so this goroutine keeps its thread.
 func (s *Server) supervise(cmd *exec.Cmd, exited chan<- struct{}, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

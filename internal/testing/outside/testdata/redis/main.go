@@ -1,4 +1,4 @@
-// Redis asks for an engine where nobody listens.
+// Redis tries to acquire a lock at an address where no server listens.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 		err = interlock.New(engine).Mutex("order:42").Do(ctx, func(context.Context) error { return nil })
 	}
 	if err == nil {
-		log.Fatal("a lock was granted by nobody")
+		log.Fatal("acquired a lock without a server, want an error")
 	}
 	fmt.Println(err)
 }
