@@ -21,11 +21,11 @@ type bench struct {
 	record   *record
 	prefix   string
 	attempts int
-	passed   time.Duration // how long the law waited on purpose
+	slept    time.Duration // how long the law slept on purpose
 }
 
 // errorf reports a failure. It may be called from any goroutine.
-func (b *bench) errorf(format string, args ...any) { b.record.complain(b.law, format, args...) }
+func (b *bench) errorf(format string, args ...any) { b.record.addFailure(b.law, format, args...) }
 
 // fatalf reports a failure and ends the law. It must be called from the law's own
 // goroutine.
@@ -46,18 +46,18 @@ func (b *bench) recover() {
 	}
 }
 
-// pass sleeps.
-func (b *bench) pass(d time.Duration) {
-	b.passed += d
+// sleep sleeps and adds d to b.slept.
+func (b *bench) sleep(d time.Duration) {
+	b.slept += d
 	time.Sleep(d)
 }
 
-// passMost sleeps for so much of a lease that it must still be valid, even on a busy
-// machine.
-func (b *bench) passMost() { b.pass(b.Lease * 6 / 10) }
+// sleepMostOfLease sleeps for 60 % of a lease. The lease is still valid then, even on a
+// busy machine.
+func (b *bench) sleepMostOfLease() { b.sleep(b.Lease * 6 / 10) }
 
-// passAll sleeps until a lease must have expired.
-func (b *bench) passAll() { b.pass(b.Lease * 13 / 10) }
+// sleepPastLease sleeps until a lease has expired.
+func (b *bench) sleepPastLease() { b.sleep(b.Lease * 13 / 10) }
 
 // together runs f n times in parallel and waits.
 func (b *bench) together(n int, f func(i int)) {

@@ -31,20 +31,20 @@ func (b *bench) claimOf(name string) engine.Claim {
 	}
 }
 
-// begins requires that c is granted.
-func (b *bench) begins(c engine.Claim) engine.Record {
+// claimGranted requires that c is granted.
+func (b *bench) claimGranted(c engine.Claim) engine.Record {
 	r, err := b.ledger().Claim(b.ctx, c)
 	if err != nil || !r.Granted || r.State != engine.Running || r.Key != c.Key {
-		b.fatalf("claim by %s: %s, error %v; want a grant", c.Attempt, text(r), err)
+		b.fatalf("claim by %s: %s, error %v; want a grant", c.Attempt, describe(r), err)
 	}
 	return r
 }
 
-// finds requires that c is not granted and finds the given state.
-func (b *bench) finds(c engine.Claim, want engine.State) engine.Record {
+// claimFinds requires that c is not granted and finds the given state.
+func (b *bench) claimFinds(c engine.Claim, want engine.State) engine.Record {
 	r, err := b.ledger().Claim(b.ctx, c)
 	if err != nil || r.Granted || r.State != want || r.Key != c.Key {
-		b.fatalf("claim by %s: %s, error %v; want %s and no grant", c.Attempt, text(r), err, want)
+		b.fatalf("claim by %s: %s, error %v; want %s and no grant", c.Attempt, describe(r), err, want)
 	}
 	return r
 }
@@ -52,15 +52,15 @@ func (b *bench) finds(c engine.Claim, want engine.State) engine.Record {
 // claimRefused requires that c is refused with an error that matches want.
 func (b *bench) claimRefused(c engine.Claim, want error) {
 	if r, err := b.ledger().Claim(b.ctx, c); !errors.Is(err, want) || r.Granted {
-		b.fatalf("claim by %s: %s, error %v; want %v", c.Attempt, text(r), err, want)
+		b.fatalf("claim by %s: %s, error %v; want %v", c.Attempt, describe(r), err, want)
 	}
 }
 
-// is requires a state of the record of c.
-func (b *bench) is(c engine.Claim, want engine.State) engine.Record {
+// recordIs requires a state of the record of c.
+func (b *bench) recordIs(c engine.Claim, want engine.State) engine.Record {
 	r := b.lookup(c.Key)
 	if r.Granted || r.State != want || r.Key != c.Key {
-		b.fatalf("the record is %s, want %s", text(r), want)
+		b.fatalf("the record is %s, want %s", describe(r), want)
 	}
 	return r
 }
@@ -76,7 +76,7 @@ func (b *bench) lookup(key string) engine.Record {
 // unchanged requires that the record has not changed, apart from the time left.
 func (b *bench) unchanged(was engine.Record) {
 	if r := b.lookup(was.Key); !same(r, was) || r.Left > was.Left {
-		b.fatalf("the record went from %s to %s", text(was), text(r))
+		b.fatalf("the record went from %s to %s", describe(was), describe(r))
 	}
 }
 
@@ -86,21 +86,21 @@ func same(r, s engine.Record) bool {
 		r.Fingerprint == s.Fingerprint && bytes.Equal(r.Result, s.Result)
 }
 
-// keeps requires that c is renewed.
-func (b *bench) keeps(c engine.Claim) {
-	if err := b.reclaim(c); err != nil {
+// claimRenewed requires that c is renewed.
+func (b *bench) claimRenewed(c engine.Claim) {
+	if err := b.renewClaim(c); err != nil {
 		b.fatalf("renew by %s: %v, want none", c.Attempt, err)
 	}
 }
 
-// unkept requires that the renewal of c fails with ErrNotHolder.
-func (b *bench) unkept(c engine.Claim) {
-	if err := b.reclaim(c); !errors.Is(err, engine.ErrNotHolder) {
+// claimNotRenewed requires that the renewal of c fails with ErrNotHolder.
+func (b *bench) claimNotRenewed(c engine.Claim) {
+	if err := b.renewClaim(c); !errors.Is(err, engine.ErrNotHolder) {
 		b.fatalf("renew by %s: error %v, want %v", c.Attempt, err, engine.ErrNotHolder)
 	}
 }
 
-func (b *bench) reclaim(c engine.Claim) error {
+func (b *bench) renewClaim(c engine.Claim) error {
 	errs := b.ledger().Renew(b.ctx, []engine.Claim{c})
 	if len(errs) != 1 {
 		b.fatalf("renew of one claim has %d answers", len(errs))
@@ -115,44 +115,44 @@ func (b *bench) settles(s engine.Settlement, want engine.Outcome) {
 	}
 }
 
-// settled returns a settlement of c with a retention that outlasts every law.
-func settled(c engine.Claim, outcome engine.State) engine.Settlement {
+// settlement returns a settlement of c with a retention that outlasts every law.
+func settlement(c engine.Claim, outcome engine.State) engine.Settlement {
 	return engine.Settlement{
 		Key: c.Key, Attempt: c.Attempt, Outcome: outcome, Result: []byte("the result"), Retain: 50 * c.Lease,
 	}
 }
 
-// undone returns a settlement that abandons c.
-func undone(c engine.Claim) engine.Settlement {
+// abandonment returns a settlement that abandons c.
+func abandonment(c engine.Claim) engine.Settlement {
 	return engine.Settlement{Key: c.Key, Attempt: c.Attempt, Abandon: true, Lease: c.Lease}
 }
 
-// resent returns c marked as a retry.
-func resent(c engine.Claim) engine.Claim {
+// asClaimRetry returns c marked as a retry.
+func asClaimRetry(c engine.Claim) engine.Claim {
 	c.Retry = true
 	return c
 }
 
-// taking returns c with TakeOver.
-func taking(c engine.Claim) engine.Claim {
+// takingOver returns c with TakeOver.
+func takingOver(c engine.Claim) engine.Claim {
 	c.TakeOver = true
 	return c
 }
 
-// about returns c with a fingerprint.
-func about(c engine.Claim, fingerprint string) engine.Claim {
+// withFingerprint returns c with a fingerprint.
+func withFingerprint(c engine.Claim, fingerprint string) engine.Claim {
 	c.Fingerprint = fingerprint
 	return c
 }
 
-// retaining returns c with another retention.
-func retaining(c engine.Claim, d time.Duration) engine.Claim {
+// withRetain returns c with another retention.
+func withRetain(c engine.Claim, d time.Duration) engine.Claim {
 	c.Retain = d
 	return c
 }
 
-// text prints a record, with a shortened result.
-func text(r engine.Record) string {
+// describe prints a record, with a shortened result.
+func describe(r engine.Record) string {
 	return fmt.Sprintf("{%q %s granted:%t fence:%d left:%v about:%q %d bytes}",
 		r.Key, r.State, r.Granted, r.Fence, r.Left, r.Fingerprint, len(r.Result))
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// through makes a call with a fault; nil means without one.
-func through[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
+// withFault makes a call with a fault; nil means without one.
+func withFault[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
 	if x == nil {
 		return call(ctx)
 	}
@@ -17,16 +17,16 @@ func through[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.
 		call(ctx)
 		return call(ctx)
 	case Delay:
-		return late(f, ctx, x, call)
+		return deliverLate(f, ctx, x, call)
 	case Hang:
 		return none, x.error(f.hang(ctx))
 	}
 	return none, x.error(nil)
 }
 
-// late delivers the call after a delay, even if the caller has given up. Faulty.Wait
+// deliverLate delivers the call after a delay, even if the caller has given up. Faulty.Wait
 // waits for the goroutine.
-func late[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
+func deliverLate[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
 	type answer struct {
 		value T
 		err   error

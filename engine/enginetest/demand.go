@@ -42,7 +42,7 @@ func (b *bench) askAll(n int) []engine.Request {
 func (b *bench) granted(r engine.Request) engine.Grant {
 	g, err := b.Acquire(b.ctx, r)
 	if err != nil {
-		b.fatalf("acquire for %s: %v, want a grant", who(r.Holder), err)
+		b.fatalf("acquire for %s: %v, want a grant", nameOf(r.Holder), err)
 	}
 	return g
 }
@@ -52,7 +52,7 @@ func (b *bench) busy(r engine.Request) *engine.BusyError {
 	g, err := b.Acquire(b.ctx, r)
 	var busy *engine.BusyError
 	if !errors.As(err, &busy) {
-		b.fatalf("acquire for %s: %+v, error %v; want a *engine.BusyError", who(r.Holder), g, err)
+		b.fatalf("acquire for %s: %+v, error %v; want a *engine.BusyError", nameOf(r.Holder), g, err)
 	}
 	return busy
 }
@@ -60,16 +60,16 @@ func (b *bench) busy(r engine.Request) *engine.BusyError {
 // refused requires that r is refused with an error that matches want.
 func (b *bench) refused(r engine.Request, want error) {
 	if g, err := b.Acquire(b.ctx, r); !errors.Is(err, want) {
-		b.fatalf("acquire for %s: %+v, error %v; want %v", who(r.Holder), g, err, want)
+		b.fatalf("acquire for %s: %+v, error %v; want %v", nameOf(r.Holder), g, err, want)
 	}
 }
 
-// held requires that r's holder has the lock.
-func (b *bench) held(r engine.Request) {
+// heldBy requires that r's holder has the lock.
+func (b *bench) heldBy(r engine.Request) {
 	spy := b.ask(eve)
 	spy.Key = r.Key
-	if by := b.busy(spy).Holder; by != r.Holder {
-		b.fatalf("the lock is held by %s, want %s", who(by), who(r.Holder))
+	if holder := b.busy(spy).Holder; holder != r.Holder {
+		b.fatalf("the lock is held by %s, want %s", nameOf(holder), nameOf(r.Holder))
 	}
 }
 
@@ -78,30 +78,30 @@ func (b *bench) free(r engine.Request) {
 	spy := b.ask(eve)
 	spy.Key = r.Key
 	if g := b.granted(spy); g.Count != 1 {
-		b.fatalf("a lock that was free is held %d times by the first who asks", g.Count)
+		b.fatalf("the count after the first acquisition is %d, want 1", g.Count)
 	}
-	b.leaves(spy, engine.Released)
+	b.releases(spy, engine.Released)
 }
 
 // renewed requires that r is renewed.
 func (b *bench) renewed(r engine.Request) {
 	if err := b.renew(r); err != nil {
-		b.fatalf("renew for %s: %v, want none", who(r.Holder), err)
+		b.fatalf("renew for %s: %v, want none", nameOf(r.Holder), err)
 	}
 }
 
-// unrenewed requires that the renewal of r fails with ErrNotHolder.
-func (b *bench) unrenewed(r engine.Request) {
+// notRenewed requires that the renewal of r fails with ErrNotHolder.
+func (b *bench) notRenewed(r engine.Request) {
 	if err := b.renew(r); !errors.Is(err, engine.ErrNotHolder) {
-		b.fatalf("renew for %s: error %v, want %v", who(r.Holder), err, engine.ErrNotHolder)
+		b.fatalf("renew for %s: error %v, want %v", nameOf(r.Holder), err, engine.ErrNotHolder)
 	}
 }
 
-// leaves requires an outcome of releasing r.
-func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.ReleaseResult {
+// releases requires an outcome of releasing r.
+func (b *bench) releases(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Release(b.ctx, r)
 	if err != nil || p.Outcome != want {
-		b.fatalf("release for %s: %v, error %v; want %v", who(r.Holder), p.Outcome, err, want)
+		b.fatalf("release for %s: %v, error %v; want %v", nameOf(r.Holder), p.Outcome, err, want)
 	}
 	return p
 }
@@ -110,7 +110,7 @@ func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.ReleaseResu
 func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Abandon(b.ctx, r)
 	if err != nil || p.Outcome != want {
-		b.fatalf("abandon for %s: %v, error %v; want %v", who(r.Holder), p.Outcome, err, want)
+		b.fatalf("abandon for %s: %v, error %v; want %v", nameOf(r.Holder), p.Outcome, err, want)
 	}
 	return p
 }
@@ -123,19 +123,19 @@ func (b *bench) renew(r engine.Request) error {
 	return errs[0]
 }
 
-// again returns r marked as a retry.
-func again(r engine.Request) engine.Request {
+// asRetry returns r marked as a retry.
+func asRetry(r engine.Request) engine.Request {
 	r.Retry = true
 	return r
 }
 
-// lasting returns r with another lease.
-func lasting(r engine.Request, lease time.Duration) engine.Request {
+// withLease returns r with another lease.
+func withLease(r engine.Request, lease time.Duration) engine.Request {
 	r.Lease = lease
 	return r
 }
 
-func who(holder string) string {
+func nameOf(holder string) string {
 	switch holder {
 	case ann:
 		return "ann"

@@ -55,17 +55,17 @@ type Law struct {
 	// Sentence states the law, and names its test.
 	Sentence string
 
-	hold func(b *bench)
+	check func(b *bench)
 }
 
 // Laws returns all laws, by topic.
 func Laws() []Law {
 	return slices.Concat(grantLaws, attemptLaws, leaseLaws, renewLaws, releaseLaws, abandonLaws,
-		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, placeLaws,
-		clockLaws, rwLaws, readerLaws, permitLaws, latchLaws, meetLaws, operatorLaws, seizeLaws,
-		memberLaws, fencerLaws, memoryLaws, noteLaws, healthLaws, faultyLaws,
-		claimLaws, fingerprintLaws, unknownLaws, takeLaws, renewalLaws, settleLaws, outcomeLaws,
-		disclaimLaws, recordLaws, eraseLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws)
+		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, positionLaws,
+		clockLaws, rwLaws, readerLaws, permitLaws, latchLaws, kindLaws, operatorLaws, forceReleaseLaws,
+		memberLaws, fencerLaws, incarnationLaws, noteLaws, healthLaws, faultyLaws,
+		claimLaws, fingerprintLaws, unknownLaws, takeoverLaws, renewalLaws, settleLaws, outcomeLaws,
+		abandonClaimLaws, recordLaws, eraseLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws)
 }
 
 // Run checks every law in a subtest of that name. If all hold it prints a summary.
@@ -82,8 +82,8 @@ func Run(t *testing.T, h Harness) {
 				t.Parallel()
 			}
 			r := h.try(t, l)
-			for _, complaint := range r.broken {
-				t.Error(complaint)
+			for _, failure := range r.broken {
+				t.Error(failure)
 			}
 			tally.add(l, r)
 			if r.skipped != "" {

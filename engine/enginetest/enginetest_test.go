@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-// TestMain lets more laws run at a time than there are cores: what they do in real
-// time is to wait.
+// TestMain runs more laws at a time than there are cores: in real time, laws mostly
+// sleep.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -45,7 +45,7 @@ func TestEverySentenceIsALawOnce(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, l := range enginetest.Laws() {
 		if seen[l.Sentence] {
-			t.Errorf("%q is there twice", l.Sentence)
+			t.Errorf("two laws have the sentence %q", l.Sentence)
 		}
 		seen[l.Sentence] = true
 		if l.Topic == "" || strings.ContainsAny(l.Sentence, "_/#.") {
@@ -54,7 +54,7 @@ func TestEverySentenceIsALawOnce(t *testing.T) {
 	}
 }
 
-// careless releases for any caller, against L3.
+// careless lets any caller release a lock, which breaks L3.
 type careless struct{ engine.Engine }
 
 func (e careless) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
@@ -71,7 +71,7 @@ type hanging struct{ engine.Engine }
 
 func (hanging) Renew(context.Context, []engine.Request) []error { select {} }
 
-// silent cannot notify, and says so.
+// silent reports that it has no capabilities.
 type silent struct{ engine.Engine }
 
 func (silent) Capabilities() engine.Capabilities { return engine.Capabilities{} }
@@ -84,34 +84,34 @@ func TestBroken(t *testing.T) {
 	}
 	t.Run("a sound engine breaks no law", func(t *testing.T) {
 		if b := broken(t, func() engine.Engine { return memory.New() }); len(b) > 0 {
-			t.Errorf("it is said to break %q", b)
+			t.Errorf("Broken returned %q, want no law", b)
 		}
 	})
 	t.Run("a missing capability breaks no law", func(t *testing.T) {
 		if b := broken(t, func() engine.Engine { return silent{memory.New()} }); len(b) > 0 {
-			t.Errorf("it is said to break %q", b)
+			t.Errorf("Broken returned %q, want no law", b)
 		}
 	})
-	t.Run("a careless release is found out", func(t *testing.T) {
+	t.Run("a careless release breaks a law", func(t *testing.T) {
 		b := broken(t, func() engine.Engine { return careless{memory.New()} })
 		const law = "a release by another holder is refused and changes nothing"
 		if len(b[law]) == 0 {
-			t.Fatalf("it is said to break only %q", b)
+			t.Fatalf("Broken returned %q, want %q among them", b, law)
 		}
-		if complaint := b[law][0]; !strings.Contains(complaint, law) || !strings.Contains(complaint, "want not-yours") {
-			t.Errorf("the complaint is %q, want the law and what was found", complaint)
+		if failure := b[law][0]; !strings.Contains(failure, law) || !strings.Contains(failure, "want not-yours") {
+			t.Errorf("the failure is %q, want the law and the wanted outcome", failure)
 		}
 	})
-	t.Run("a call that hangs is found out, and the other laws are still tried", func(t *testing.T) {
+	t.Run("a call that hangs breaks its law, and the other laws are still checked", func(t *testing.T) {
 		b := broken(t, func() engine.Engine { return hanging{memory.New()} })
 		if len(b["a renewed lease does not expire"]) == 0 || len(b["a lease expires"]) > 0 {
-			t.Errorf("it is said to break %q", b)
+			t.Errorf("Broken returned %q, want the law of renewals and not that of expiry", b)
 		}
 	})
-	t.Run("a panic is found out", func(t *testing.T) {
+	t.Run("a panic breaks a law", func(t *testing.T) {
 		b := broken(t, func() engine.Engine { return careless{} })
 		if len(b) < len(enginetest.Laws())-1 {
-			t.Errorf("it is said to break only %q", b)
+			t.Errorf("Broken returned only %q, want nearly all laws", b)
 		}
 	})
 }

@@ -15,5 +15,5 @@ type eraser struct {
 // Erase implements [engine.Eraser].
 func (e *eraser) Erase(ctx context.Context, key string) (engine.Record, error) {
 	x := e.faulty.next(ctx, OpErase, key)
-	return through(e.faulty, ctx, x, func(ctx context.Context) (engine.Record, error) { return e.inner.Erase(ctx, key) })
+	return withFault(e.faulty, ctx, x, func(ctx context.Context) (engine.Record, error) { return e.inner.Erase(ctx, key) })
 }

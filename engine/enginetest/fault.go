@@ -20,7 +20,7 @@ const (
 	OpNotify  Op = "notify"
 
 	OpCountDown    Op = "count down"
-	OpInspect      Op = "inspect" // to list locks, or look at one or at clients
+	OpInspect      Op = "inspect" // list locks, inspect one, or list clients
 	OpForceRelease Op = "force-release"
 	OpRegister     Op = "register"
 
@@ -30,11 +30,11 @@ const (
 	OpClaim      Op = "claim"
 	OpClaimRenew Op = "renew-claim"
 	OpSettle     Op = "settle" // or abandon a claim
-	OpLookup     Op = "lookup" // a record, or list some
+	OpLookup     Op = "lookup" // or list records
 	OpErase      Op = "erase"
 
-	OpNote  Op = "note"  // to read or write one; its name is the key
-	OpProbe Op = "probe" // to ask how the engine is
+	OpNote  Op = "note"  // read or write a note; its name is the key
+	OpProbe Op = "probe" // ask for the health of the engine
 )
 
 // An Action is a way to fail.

@@ -20,7 +20,7 @@ type Faulty struct {
 	faults []Fault
 	calls  map[Op]int
 	fired  map[Op]int
-	healed chan struct{} // closed by Heal, which makes a new one
+	healed chan struct{} // Heal closes it and makes a new one
 }
 
 var _ engine.Engine = (*Faulty)(nil)
@@ -58,7 +58,7 @@ func (f *Faulty) Fired(ops ...Op) int { return f.sum(f.fired, ops) }
 // Wait waits until every delayed call was delivered.
 func (f *Faulty) Wait() { f.late.Wait() }
 
-// Step moves the clock of the wrapped engine. It panics if that has no Step.
+// Step moves the clock of the wrapped engine. It panics if that engine has no Step.
 func (f *Faulty) Step(d time.Duration) {
 	s, ok := f.inner.(stepper)
 	if !ok {
@@ -72,7 +72,7 @@ type stepper interface{ Step(time.Duration) }
 // Acquire implements [engine.Engine].
 func (f *Faulty) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	x := f.next(ctx, OpAcquire, r.Key)
-	return through(f, ctx, x, func(ctx context.Context) (engine.Grant, error) { return f.inner.Acquire(ctx, r) })
+	return withFault(f, ctx, x, func(ctx context.Context) (engine.Grant, error) { return f.inner.Acquire(ctx, r) })
 }
 
 // Renew implements [engine.Engine].
@@ -81,9 +81,9 @@ func (f *Faulty) Renew(ctx context.Context, rs []engine.Request) []error {
 	for i, r := range rs {
 		keys[i] = r.Key
 	}
-	rs = slices.Clone(rs) // a late delivery must not see what its caller does next
+	rs = slices.Clone(rs) // the caller may change the slice before a late delivery
 	x := f.next(ctx, OpRenew, keys...)
-	errs, err := through(f, ctx, x, func(ctx context.Context) ([]error, error) { return f.inner.Renew(ctx, rs), nil })
+	errs, err := withFault(f, ctx, x, func(ctx context.Context) ([]error, error) { return f.inner.Renew(ctx, rs), nil })
 	if err != nil {
 		errs = slices.Repeat([]error{err}, len(rs))
 	}
@@ -93,17 +93,17 @@ func (f *Faulty) Renew(ctx context.Context, rs []engine.Request) []error {
 // Release implements [engine.Engine].
 func (f *Faulty) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	x := f.next(ctx, OpRelease, r.Key)
-	return through(f, ctx, x, func(ctx context.Context) (engine.ReleaseResult, error) { return f.inner.Release(ctx, r) })
+	return withFault(f, ctx, x, func(ctx context.Context) (engine.ReleaseResult, error) { return f.inner.Release(ctx, r) })
 }
 
 // Abandon implements [engine.Engine].
 func (f *Faulty) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	x := f.next(ctx, OpAbandon, r.Key)
-	return through(f, ctx, x, func(ctx context.Context) (engine.ReleaseResult, error) { return f.inner.Abandon(ctx, r) })
+	return withFault(f, ctx, x, func(ctx context.Context) (engine.ReleaseResult, error) { return f.inner.Abandon(ctx, r) })
 }
 
-// Capabilities implements [engine.Engine]. Whatever the engine inside can do goes
-// through Faulty, and can be made to fail.
+// Capabilities implements [engine.Engine]. Faulty wraps every capability of the inner
+// engine, so that each can be made to fail.
 func (f *Faulty) Capabilities() engine.Capabilities {
 	c := f.inner.Capabilities()
 	c.InProcess = false

@@ -46,7 +46,7 @@ func (b *bench) queued(r engine.Request) engine.Request {
 func (b *bench) queueOf(n int, ask func(holder string) engine.Request) []engine.Request {
 	rs := make([]engine.Request, n)
 	for i := range rs {
-		rs[i] = b.queued(b.forLong(ask(caller(i))))
+		rs[i] = b.queued(b.withLongLease(ask(caller(i))))
 	}
 	return rs
 }
@@ -59,23 +59,23 @@ func (b *bench) servedInOrder(rs []engine.Request) {
 			b.busy(rs[len(rs)-1])
 		}
 		b.granted(r)
-		b.leaves(r, engine.Released)
+		b.releases(r, engine.Released)
 	}
 }
 
-// patiently runs f with leases and positions that outlast a slow machine.
-func (b *bench) patiently(f func()) {
-	start, passed := time.Now(), b.passed
+// ignoringTime runs f, which uses long leases only, so a slow machine does not matter.
+func (b *bench) ignoringTime(f func()) {
+	start, passed := time.Now(), b.slept
 	f()
-	b.passed = passed + time.Since(start)
+	b.slept = passed + time.Since(start)
 }
 
-// forLong returns r with a lease that outlasts every law.
-func (b *bench) forLong(r engine.Request) engine.Request { return lasting(r, 50*b.Lease) }
+// withLongLease returns r with a lease that outlasts every law.
+func (b *bench) withLongLease(r engine.Request) engine.Request { return withLease(r, 50*b.Lease) }
 
 // withQueueLease returns r with a QueueLease.
-func withQueueLease(r engine.Request, place time.Duration) engine.Request {
-	r.QueueLease = place
+func withQueueLease(r engine.Request, d time.Duration) engine.Request {
+	r.QueueLease = d
 	return r
 }
 
@@ -88,13 +88,13 @@ func fenced(r engine.Request) engine.Request {
 // ahead requires the number of waiters ahead in a refusal.
 func (b *bench) ahead(busy *engine.BusyError, want int) {
 	if busy.Ahead != want {
-		b.fatalf("%d are said to be ahead, want %d", busy.Ahead, want)
+		b.fatalf("Ahead is %d, want %d", busy.Ahead, want)
 	}
 }
 
-// first requires that a refusal names the first waiter.
+// first requires that a refusal names one of the given holders.
 func (b *bench) first(busy *engine.BusyError, holders ...string) {
 	if !slices.Contains(holders, busy.Holder) {
-		b.fatalf("%s is said to come first, want %q", who(busy.Holder), holders)
+		b.fatalf("the refusal names %s, want one of %q", nameOf(busy.Holder), holders)
 	}
 }

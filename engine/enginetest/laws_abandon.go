@@ -17,29 +17,29 @@ var abandonLaws = []Law{
 		b.abandons(a, engine.AlreadyFree)
 		b.free(a)
 	}},
-	{"abandon", "abandoning does not touch the hold of another", func(b *bench) {
+	{"abandon", "abandoning does not touch the hold of another holder", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.abandons(b.ask(bob), engine.NotYours)
-		b.held(a)
+		b.heldBy(a)
 		b.renewed(a)
 	}},
 	{"abandon", "an attempt abandoned after it was granted is refused when repeated", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
-		b.refused(again(a), engine.ErrAbandoned)
+		b.refused(asRetry(a), engine.ErrAbandoned)
 		b.free(a)
 	}},
 	{"abandon", "an attempt abandoned before it arrives is refused", func(b *bench) {
 		a := b.ask(ann)
 		b.abandons(a, engine.AlreadyFree)
-		b.refused(again(a), engine.ErrAbandoned)
+		b.refused(asRetry(a), engine.ErrAbandoned)
 		b.free(a)
 	}},
 	{"abandon", "without LateGrant an abandoned attempt is refused even if it is not marked as a retry", func(b *bench) {
 		if p := b.Capabilities().LateGrant; p > 0 {
-			b.skip("the engine declares a patience of " + p.String())
+			b.skip("the engine has a LateGrant of " + p.String())
 		}
 		a := b.ask(ann)
 		b.abandons(a, engine.AlreadyFree)
@@ -49,59 +49,59 @@ var abandonLaws = []Law{
 	{"abandon", "an abandoned attempt stays refused for its lease", func(b *bench) {
 		a := b.ask(ann)
 		b.abandons(a, engine.AlreadyFree)
-		b.passMost()
-		b.refused(again(a), engine.ErrAbandoned)
+		b.sleepMostOfLease()
+		b.refused(asRetry(a), engine.ErrAbandoned)
 	}},
 	{"abandon", "a tombstone of an attempt expires after its lease", func(b *bench) {
 		a := b.ask(ann)
 		b.abandons(a, engine.AlreadyFree)
-		b.pass(2 * b.Lease)
-		b.granted(again(a))
+		b.sleep(2 * b.Lease)
+		b.granted(asRetry(a))
 	}},
-	{"abandon", "abandoning twice lasts from the second time", func(b *bench) {
+	{"abandon", "a second abandon restarts the lease of the tombstone", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
-		b.passMost()
+		b.sleepMostOfLease()
 		b.abandons(a, engine.AlreadyFree)
-		b.passMost()
-		b.refused(again(a), engine.ErrAbandoned)
+		b.sleepMostOfLease()
+		b.refused(asRetry(a), engine.ErrAbandoned)
 	}},
 	{"abandon", "an abandoned attempt does not affect another attempt of its holder", func(b *bench) {
 		b.abandons(b.ask(ann), engine.AlreadyFree)
-		b.granted(again(b.ask(ann)))
+		b.granted(asRetry(b.ask(ann)))
 	}},
 	{"abandon", "an abandoned attempt does not affect another holder with the same attempt", func(b *bench) {
 		a, c := b.ask(ann), b.ask(bob)
 		c.Attempt = a.Attempt
 		b.abandons(a, engine.AlreadyFree)
-		b.granted(again(c))
+		b.granted(asRetry(c))
 	}},
 	{"abandon", "an abandoned attempt does not affect the same attempt at another lock", func(b *bench) {
 		a, c := b.askFor("one", ann), b.askFor("two", ann)
 		c.Attempt = a.Attempt
 		b.abandons(a, engine.AlreadyFree)
-		b.granted(again(c))
+		b.granted(asRetry(c))
 	}},
 	{"abandon", "a late abandon does not end the next hold", func(b *bench) {
 		a, c := b.ask(ann), b.ask(bob)
 		b.granted(a)
-		b.passAll()
+		b.sleepPastLease()
 		b.granted(c)
 		b.abandons(a, engine.NotYours)
-		b.held(c)
+		b.heldBy(c)
 	}},
 	{"abandon", "an abandoned hold cannot be renewed", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
-		b.unrenewed(a)
+		b.notRenewed(a)
 		b.free(a)
 	}},
 	{"abandon", "a release after an abandon finds the lock already free", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
-		b.leaves(a, engine.AlreadyFree)
+		b.releases(a, engine.AlreadyFree)
 	}},
 }

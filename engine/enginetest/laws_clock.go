@@ -10,50 +10,50 @@ import (
 // is reordered (T1, T14).
 var clockLaws = []Law{
 	{"clock", "a clock set back does not let a dead waiter block a fair lock", func(b *bench) {
-		b.outlivesTheDead(b.fair)
+		b.deadWaiterExpires(b.fair)
 	}},
 	{"clock", "a clock set back does not let a dead writer block a lock", func(b *bench) {
-		b.outlivesTheDead(b.write)
+		b.deadWaiterExpires(b.write)
 	}},
 	{"clock", "a clock set back does not let a dead waiter block a permit", func(b *bench) {
-		b.outlivesTheDead(b.single)
+		b.deadWaiterExpires(b.singlePermit)
 	}},
 	{"clock", "a clock set back does not let a dead writer keep readers out", func(b *bench) {
-		a, clock := b.forLong(b.read(ann)), b.clock()
+		a, clock := b.withLongLease(b.read(ann)), b.clock()
 		b.granted(a)
 		b.busy(withQueueLease(b.write(bob), b.Lease))
 		clock.Step(-time.Hour)
 		b.busy(withQueueLease(b.read(eve), b.Lease))
-		b.passAll()
+		b.sleepPastLease()
 		b.granted(b.read(eve))
 	}},
 	{"clock", "a clock set back expires no queue position early", func(b *bench) {
-		a, clock := b.forLong(b.fair(ann)), b.clock()
+		a, clock := b.withLongLease(b.fair(ann)), b.clock()
 		b.granted(a)
 		c := withQueueLease(b.fair(bob), b.Lease)
 		b.busy(c)
 		clock.Step(-time.Hour)
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.busy(withQueueLease(b.fair(eve), b.Lease))
-		b.passMost()
+		b.sleepMostOfLease()
 		b.first(b.busy(withQueueLease(b.fair(eve), b.Lease)), bob)
 		b.granted(c)
 	}},
 	{"clock", "waiters for a fair lock keep their order when the clock is set forward", func(b *bench) {
-		b.keepTheirOrder(b.fair)
+		b.waitersKeepOrder(b.fair)
 	}},
 	{"clock", "waiting writers keep their order when the clock is set forward", func(b *bench) {
-		b.keepTheirOrder(b.write)
+		b.waitersKeepOrder(b.write)
 	}},
 	{"clock", "waiters for a permit keep their order when the clock is set forward", func(b *bench) {
-		b.keepTheirOrder(b.single)
+		b.waitersKeepOrder(b.singlePermit)
 	}},
 }
 
 // noClock is why a law does not apply to an engine whose clock cannot be moved.
 const noClock = "the engine has no clock that can be stepped"
 
-// clock is that of the engine. Without a settable one it skips the law.
+// clock returns the engine as a stepper. If its clock cannot be moved, it skips the law.
 func (b *bench) clock() stepper {
 	clock, ok := b.Engine.(stepper)
 	if !ok {
@@ -62,41 +62,41 @@ func (b *bench) clock() stepper {
 	return clock
 }
 
-// single is a new acquisition of the only permit there is.
-func (b *bench) single(holder string) engine.Request { return b.permit(holder, 1) }
+// singlePermit returns a new request for the only permit of a semaphore.
+func (b *bench) singlePermit(holder string) engine.Request { return b.permit(holder, 1) }
 
-// outlivesTheDead demands that who comes back gets a free lock once the place of
-// the one before it, who does not, could have ended, though the clock was set back.
-func (b *bench) outlivesTheDead(ask func(holder string) engine.Request) {
-	a, clock := b.forLong(ask(ann)), b.clock()
+// deadWaiterExpires requires that a live waiter gets a free lock when the position of
+// the dead waiter before it has expired, although the clock was set back.
+func (b *bench) deadWaiterExpires(ask func(holder string) engine.Request) {
+	a, clock := b.withLongLease(ask(ann)), b.clock()
 	b.granted(a)
 	b.busy(withQueueLease(ask(bob), b.Lease))
 	c := withQueueLease(ask(eve), b.Lease)
 	b.busy(c)
 	clock.Step(-time.Hour)
-	b.leaves(a, engine.Released)
+	b.releases(a, engine.Released)
 	b.busy(c)
-	b.passMost()
+	b.sleepMostOfLease()
 	b.busy(c)
-	b.pass(b.Lease * 7 / 10)
+	b.sleep(b.Lease * 7 / 10)
 	b.granted(c)
 }
 
-// keepTheirOrder demands that those in line are served in order although the
-// clock says that their positions have expired, and the last comes back first.
-func (b *bench) keepTheirOrder(ask func(holder string) engine.Request) {
-	a, clock, place := b.forLong(ask(ann)), b.clock(), 4*b.Lease
+// waitersKeepOrder requires that waiters are served in order although their positions
+// have expired by the clock and the last waiter asks again first.
+func (b *bench) waitersKeepOrder(ask func(holder string) engine.Request) {
+	a, clock, queueLease := b.withLongLease(ask(ann)), b.clock(), 4*b.Lease
 	b.granted(a)
-	var line []engine.Request
+	var queue []engine.Request
 	for i := range 3 {
-		r := withQueueLease(b.forLong(ask(caller(i))), place)
+		r := withQueueLease(b.withLongLease(ask(caller(i))), queueLease)
 		b.busy(r)
-		line = append(line, r)
+		queue = append(queue, r)
 	}
-	clock.Step(place * 3 / 2)
-	for i := range line {
-		b.busy(line[len(line)-1-i])
+	clock.Step(queueLease * 3 / 2)
+	for i := range queue {
+		b.busy(queue[len(queue)-1-i])
 	}
-	b.leaves(a, engine.Released)
-	b.servedInOrder(line)
+	b.releases(a, engine.Released)
+	b.servedInOrder(queue)
 }

@@ -8,48 +8,48 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A call whose context is done says so and changes nothing.
+// A call whose context is done fails and changes nothing.
 var contextLaws = []Law{
 	{"context", "an acquire whose context is done changes nothing", func(b *bench) {
 		a := b.ask(ann)
-		_, err := b.Acquire(b.done(), a)
-		b.cancelled(err)
+		_, err := b.Acquire(b.doneContext(), a)
+		b.wantCanceled(err)
 		b.free(a)
 	}},
 	{"context", "a renewal whose context is done changes nothing", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
-		b.passMost()
-		for _, err := range b.Renew(b.done(), []engine.Request{a}) {
-			b.cancelled(err)
+		b.sleepMostOfLease()
+		for _, err := range b.Renew(b.doneContext(), []engine.Request{a}) {
+			b.wantCanceled(err)
 		}
-		b.passMost()
+		b.sleepMostOfLease()
 		b.free(a)
 	}},
 	{"context", "a renewal whose context is done answers for each request", func(b *bench) {
 		rs := []engine.Request{b.ask(ann), b.ask(bob), b.ask(eve)}
-		errs := b.Renew(b.done(), rs)
+		errs := b.Renew(b.doneContext(), rs)
 		if len(errs) != len(rs) {
 			b.errorf("%d requests have %d answers", len(rs), len(errs))
 		}
 		for _, err := range errs {
-			b.cancelled(err)
+			b.wantCanceled(err)
 		}
 	}},
 	{"context", "a release whose context is done changes nothing", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
-		_, err := b.Release(b.done(), a)
-		b.cancelled(err)
-		b.held(a)
+		_, err := b.Release(b.doneContext(), a)
+		b.wantCanceled(err)
+		b.heldBy(a)
 	}},
 	{"context", "an abandon whose context is done changes nothing", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
-		_, err := b.Abandon(b.done(), a)
-		b.cancelled(err)
-		b.held(a)
-		b.granted(again(a))
+		_, err := b.Abandon(b.doneContext(), a)
+		b.wantCanceled(err)
+		b.heldBy(a)
+		b.granted(asRetry(a))
 	}},
 	{"context", "a passed deadline is distinguished from a cancellation", func(b *bench) {
 		ctx, cancel := context.WithDeadline(b.ctx, time.Now().Add(-time.Second))
@@ -66,21 +66,21 @@ var contextLaws = []Law{
 			b.errorf("acquire: %v", err)
 		}
 		cancel()
-		b.pass(b.Lease / 10)
-		b.held(a)
+		b.sleep(b.Lease / 10)
+		b.heldBy(a)
 	}},
 }
 
-// done is a context that is over.
-func (b *bench) done() context.Context {
+// doneContext returns a cancelled context.
+func (b *bench) doneContext() context.Context {
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()
 	return ctx
 }
 
-// cancelled demands that a call was not made. It has certainly not happened, so
-// the outcome must not be said to be unknown.
-func (b *bench) cancelled(err error) {
+// wantCanceled requires that a call failed because of its context. The call was not
+// sent, so the error must not match ErrUnknown.
+func (b *bench) wantCanceled(err error) {
 	if !errors.Is(err, context.Canceled) || errors.Is(err, engine.ErrUnknown) {
 		b.errorf("error %v, want %v", err, context.Canceled)
 	}

@@ -17,12 +17,12 @@ var faultyLaws = []Law{
 		for i := range inner.NumField() {
 			name := inner.Type().Field(i).Name
 			if inner.Field(i).Kind() != reflect.Interface || inner.Field(i).IsNil() {
-				continue // a fact about the engine, or something that it cannot do
+				continue // not an interface, or not supported
 			}
 			if outer.Field(i).IsNil() || outer.Field(i).Equal(inner.Field(i)) {
-				b.errorf("Faulty does not stand between the caller and the %s", name)
+				b.errorf("Faulty does not wrap the %s", name)
 			} else if fail := failing[name]; fail == nil {
-				b.errorf("Faulty cannot make %s fail: teach it, and add it to failing", name)
+				b.errorf("failing has no entry for %s: make Faulty wrap it, and add one", name)
 			} else {
 				fail(b, f)
 			}
@@ -33,19 +33,19 @@ var faultyLaws = []Law{
 		for _, op := range []Op{OpAcquire, OpRenew, OpRelease, OpAbandon} {
 			f.Inject(Fault{Op: op, Do: Refuse, Times: 1})
 		}
-		b.unavailable(second(f.Acquire(b.ctx, a)))
+		b.unavailable(errOf(f.Acquire(b.ctx, a)))
 		b.granted(a)
 		b.unavailable(f.Renew(b.ctx, []engine.Request{a})[0])
-		b.unavailable(second(f.Release(b.ctx, a)))
-		b.unavailable(second(f.Abandon(b.ctx, a)))
-		b.held(a)
+		b.unavailable(errOf(f.Release(b.ctx, a)))
+		b.unavailable(errOf(f.Abandon(b.ctx, a)))
+		b.heldBy(a)
 	}},
 	{"faulty", "an acquire whose reply was lost is granted with one fence when repeated", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		f.Inject(Fault{Op: OpAcquire, Do: LoseReply, Times: 1})
-		b.unknown(second(f.Acquire(b.ctx, a)))
-		b.held(a)
-		first, second := b.granted(again(a)), b.granted(again(a))
+		b.unknown(errOf(f.Acquire(b.ctx, a)))
+		b.heldBy(a)
+		first, second := b.granted(asRetry(a)), b.granted(asRetry(a))
 		if first != second || first.Count != 1 {
 			b.errorf("the grants are %+v and %+v, want the same and a count of 1", first, second)
 		}
@@ -53,7 +53,7 @@ var faultyLaws = []Law{
 	{"faulty", "an acquire whose reply was lost can be abandoned", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		f.Inject(Fault{Op: OpAcquire, Do: LoseReply, Times: 1})
-		b.unknown(second(f.Acquire(b.ctx, a)))
+		b.unknown(errOf(f.Acquire(b.ctx, a)))
 		b.abandons(a, engine.Released)
 		b.free(a)
 	}},
@@ -63,24 +63,24 @@ var faultyLaws = []Law{
 		if g, err := f.Acquire(b.ctx, a); err != nil || g.Count != 1 {
 			b.fatalf("got %+v, %v; want a count of 1", g, err)
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.free(a)
 	}},
-	{"faulty", "an acquire that lands after its clean-up is not granted", func(b *bench) {
+	{"faulty", "an acquire that arrives after its clean-up is not granted", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
-		a.Retry = b.Capabilities().LateGrant > 0 // it would be granted otherwise, as declared
-		b.givesUp(f, OpAcquire, func(ctx context.Context) error { return second(f.Acquire(ctx, a)) })
+		a.Retry = b.Capabilities().LateGrant > 0 // a first try would be granted; see LateGrant
+		b.callerGivesUp(f, OpAcquire, func(ctx context.Context) error { return errOf(f.Acquire(ctx, a)) })
 		b.abandons(a, engine.AlreadyFree)
-		b.arrives(f)
+		b.lateCallArrives(f)
 		b.free(a)
 	}},
 	{"faulty", "a late acquire does not change a newer hold", func(b *bench) {
 		f, a, c := NewFaulty(b.Engine), b.ask(ann), b.ask(bob)
-		b.givesUp(f, OpAcquire, func(ctx context.Context) error { return second(f.Acquire(ctx, a)) })
+		b.callerGivesUp(f, OpAcquire, func(ctx context.Context) error { return errOf(f.Acquire(ctx, a)) })
 		first := b.granted(c)
-		b.arrives(f)
-		b.held(c)
-		if g := b.granted(again(c)); g != first {
+		b.lateCallArrives(f)
+		b.heldBy(c)
+		if g := b.granted(asRetry(c)); g != first {
 			b.errorf("the grant went from %+v to %+v", first, g)
 		}
 	}},
@@ -88,8 +88,8 @@ var faultyLaws = []Law{
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
 		f.Inject(Fault{Op: OpRelease, Do: LoseReply, Times: 1})
-		b.unknown(second(f.Release(b.ctx, a)))
-		b.leaves(a, engine.AlreadyFree)
+		b.unknown(errOf(f.Release(b.ctx, a)))
+		b.releases(a, engine.AlreadyFree)
 		b.free(a)
 	}},
 	{"faulty", "a release delivered twice ends one entry", func(b *bench) {
@@ -98,37 +98,37 @@ var faultyLaws = []Law{
 		b.granted(second)
 		f.Inject(Fault{Op: OpRelease, Do: Duplicate, Times: 1})
 		f.Release(b.ctx, first)
-		b.held(second)
-		b.leaves(second, engine.Released)
+		b.heldBy(second)
+		b.releases(second, engine.Released)
 	}},
 	{"faulty", "a late release does not end a newer hold", func(b *bench) {
-		f, a, c := NewFaulty(b.Engine), lasting(b.ask(ann), b.Lease/20), lasting(b.ask(bob), 4*b.Lease)
+		f, a, c := NewFaulty(b.Engine), withLease(b.ask(ann), b.Lease/20), withLease(b.ask(bob), 4*b.Lease)
 		b.granted(a)
-		b.givesUp(f, OpRelease, func(ctx context.Context) error { return second(f.Release(ctx, a)) })
+		b.callerGivesUp(f, OpRelease, func(ctx context.Context) error { return errOf(f.Release(ctx, a)) })
 		b.granted(c)
-		b.arrives(f)
-		b.held(c)
+		b.lateCallArrives(f)
+		b.heldBy(c)
 	}},
-	{"faulty", "a renewal whose reply was lost has happened", func(b *bench) {
+	{"faulty", "a renewal whose reply was lost has taken effect", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
-		b.passMost()
+		b.sleepMostOfLease()
 		f.Inject(Fault{Op: OpRenew, Do: LoseReply, Times: 1})
 		b.unknown(f.Renew(b.ctx, []engine.Request{a})[0])
-		b.passMost()
-		b.held(a)
+		b.sleepMostOfLease()
+		b.heldBy(a)
 	}},
 	{"faulty", "a late renewal does not restore a lock", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
-		b.givesUp(f, OpRenew, func(ctx context.Context) error { return f.Renew(ctx, []engine.Request{a})[0] })
-		b.leaves(a, engine.Released)
-		b.arrives(f)
+		b.callerGivesUp(f, OpRenew, func(ctx context.Context) error { return f.Renew(ctx, []engine.Request{a})[0] })
+		b.releases(a, engine.Released)
+		b.lateCallArrives(f)
 		b.free(a)
 	}},
 }
 
-// failing tells for each capability how it fails.
+// failing checks for each capability that Faulty can make it fail.
 var failing = map[string]func(*bench, *Faulty){
 	"Notifier": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpNotify, Do: Mute})
@@ -136,14 +136,14 @@ var failing = map[string]func(*bench, *Faulty){
 		defer stop()
 		b.waitFor(func() bool { return f.Fired(OpNotify) > 0 })
 		if drain(wake) {
-			b.errorf("a wake-up came through although all are muted")
+			b.errorf("a notification arrived although all are muted")
 		}
 	},
 	"Latcher": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpCountDown, Do: Refuse, Times: 1})
 		r := b.ask(ann)
 		r.Kind, r.Limit = engine.Latch, 1
-		b.unavailable(second(f.Capabilities().Latcher.CountDown(b.ctx, r)))
+		b.unavailable(errOf(f.Capabilities().Latcher.CountDown(b.ctx, r)))
 	},
 	"Inspector": func(b *bench, f *Faulty) {
 		i := f.Capabilities().Inspector
@@ -152,21 +152,21 @@ var failing = map[string]func(*bench, *Faulty){
 		f.Inject(Fault{Op: OpRegister, Do: Refuse, Times: 1})
 		_, _, err := i.List(b.ctx, "*", "")
 		b.unavailable(err)
-		b.unavailable(second(i.Inspect(b.ctx, "k")))
-		b.unavailable(second(i.Members(b.ctx, nil)))
-		b.unavailable(second(i.ForceRelease(b.ctx, "k")))
+		b.unavailable(errOf(i.Inspect(b.ctx, "k")))
+		b.unavailable(errOf(i.Members(b.ctx, nil)))
+		b.unavailable(errOf(i.ForceRelease(b.ctx, "k")))
 		b.unavailable(i.Register(b.ctx, engine.Member{ID: "m"}, b.Lease))
 		f.Inject(Fault{Op: OpNotify, Do: Mute})
 		wake, stop := i.Watch("m")
 		defer stop()
 		b.waitFor(func() bool { return f.Fired(OpNotify) > 0 })
 		if drain(wake) {
-			b.errorf("a wake-up came through although all are muted")
+			b.errorf("a notification arrived although all are muted")
 		}
 	},
 	"Eraser": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpErase, Do: Refuse, Times: 1})
-		b.unavailable(second(f.Capabilities().Eraser.Erase(b.ctx, "k")))
+		b.unavailable(errOf(f.Capabilities().Eraser.Erase(b.ctx, "k")))
 	},
 	"Fencer": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpRaise, Do: Refuse, Times: 1})
@@ -174,17 +174,17 @@ var failing = map[string]func(*bench, *Faulty){
 	},
 	"Incarnations": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpIncarnation, Do: Refuse, Times: 1})
-		b.unavailable(second(f.Capabilities().Incarnations.Incarnation(b.ctx)))
+		b.unavailable(errOf(f.Capabilities().Incarnations.Incarnation(b.ctx)))
 	},
 	"Ledger": func(b *bench, f *Faulty) {
 		l, c := f.Capabilities().Ledger, b.claim()
 		for op, times := range map[Op]int{OpClaim: 1, OpClaimRenew: 1, OpSettle: 1, OpLookup: 2} {
 			f.Inject(Fault{Op: op, Do: Refuse, Times: times})
 		}
-		b.unavailable(second(l.Claim(b.ctx, c)))
+		b.unavailable(errOf(l.Claim(b.ctx, c)))
 		b.unavailable(l.Renew(b.ctx, []engine.Claim{c})[0])
-		b.unavailable(second(l.Settle(b.ctx, settled(c, engine.Done))))
-		b.unavailable(second(l.Lookup(b.ctx, c.Key)))
+		b.unavailable(errOf(l.Settle(b.ctx, settlement(c, engine.Done))))
+		b.unavailable(errOf(l.Lookup(b.ctx, c.Key)))
 		_, _, err := l.List(b.ctx, "*", "")
 		b.unavailable(err)
 		f.Inject(Fault{Op: OpNotify, Do: Mute})
@@ -193,35 +193,35 @@ var failing = map[string]func(*bench, *Faulty){
 		defer stop()
 		b.waitFor(func() bool { return f.Fired(OpNotify) > was })
 		if drain(wake) {
-			b.errorf("a wake-up came through although all are muted")
+			b.errorf("a notification arrived although all are muted")
 		}
 	},
 	"Notes": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpNote, Do: Refuse, Times: 2})
 		n := f.Capabilities().Notes
-		b.unavailable(second(n.ReadNote(b.ctx, b.prefix+"n")))
+		b.unavailable(errOf(n.ReadNote(b.ctx, b.prefix+"n")))
 		b.unavailable(n.WriteNote(b.ctx, b.prefix+"n", "text", 0))
-		b.noted("n", "", 0)
+		b.noteIs("n", "", 0)
 	},
 	"Prober": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpProbe, Do: Refuse, Times: 1})
-		b.unavailable(second(f.Capabilities().Prober.Probe(b.ctx)))
+		b.unavailable(errOf(f.Capabilities().Prober.Probe(b.ctx)))
 	},
 }
 
-// givesUp makes a call that will arrive after half a lease, and whose caller does
-// not wait for it.
-func (b *bench) givesUp(f *Faulty, op Op, call func(context.Context) error) {
+// callerGivesUp makes a call that arrives after half a lease. Its caller gives up
+// before that.
+func (b *bench) callerGivesUp(f *Faulty, op Op, call func(context.Context) error) {
 	f.Inject(Fault{Op: op, Do: Delay, After: b.Lease / 2, Times: 1})
 	ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
 	defer cancel()
-	b.passed += b.Lease / 10
+	b.slept += b.Lease / 10
 	b.unknown(call(ctx))
 }
 
-// arrives waits until the call has arrived.
-func (b *bench) arrives(f *Faulty) {
-	b.passed += b.Lease/2 - b.Lease/10
+// lateCallArrives waits until the delayed call has arrived.
+func (b *bench) lateCallArrives(f *Faulty) {
+	b.slept += b.Lease/2 - b.Lease/10
 	f.Wait()
 }
 
@@ -237,12 +237,12 @@ func (b *bench) unavailable(err error) {
 	}
 }
 
-// waitFor demands that something becomes true.
+// waitFor requires that happened becomes true within 5 s.
 func (b *bench) waitFor(happened func() bool) {
 	for start := time.Now(); !happened(); time.Sleep(time.Millisecond) {
 		if time.Since(start) > 5*time.Second {
-			b.passed += 5 * time.Second
-			b.fatalf("it did not happen within 5 s")
+			b.slept += 5 * time.Second
+			b.fatalf("the condition was not met within 5 s")
 		}
 	}
 }

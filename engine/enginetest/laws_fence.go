@@ -14,16 +14,16 @@ var fenceLaws = []Law{
 		}
 	}},
 	{"fence", "fences rise with every change of holder", func(b *bench) {
-		b.rising(func(r engine.Request) { b.leaves(r, engine.Released) }, ann, bob, ann, eve)
+		b.fencesRise(func(r engine.Request) { b.releases(r, engine.Released) }, ann, bob, ann, eve)
 	}},
 	{"fence", "fences rise when the same holder returns", func(b *bench) {
-		b.rising(func(r engine.Request) { b.leaves(r, engine.Released) }, ann, ann, ann)
+		b.fencesRise(func(r engine.Request) { b.releases(r, engine.Released) }, ann, ann, ann)
 	}},
-	{"fence", "fences rise when a lease runs out", func(b *bench) {
-		b.rising(func(engine.Request) { b.passAll() }, ann, bob)
+	{"fence", "fences rise when a lease expires", func(b *bench) {
+		b.fencesRise(func(engine.Request) { b.sleepPastLease() }, ann, bob)
 	}},
 	{"fence", "fences rise when a hold is abandoned", func(b *bench) {
-		b.rising(func(r engine.Request) { b.abandons(r, engine.Released) }, ann, bob)
+		b.fencesRise(func(r engine.Request) { b.abandons(r, engine.Released) }, ann, bob)
 	}},
 	{"fence", "fences of a fenced lock rise strictly however fast it changes hands", func(b *bench) {
 		var last uint64
@@ -35,35 +35,35 @@ var fenceLaws = []Law{
 				b.fatalf("grant %d has fence %d after %d", i, g.Fence, last)
 			}
 			last = g.Fence
-			b.leaves(r, engine.Released)
+			b.releases(r, engine.Released)
 		}
 	}},
 	{"fence", "a fence leaves the requested reserve", func(b *bench) {
 		var below uint64
 		for i := range 10 {
 			r := b.ask(caller(i))
-			r.Fenced, r.FenceReserve = true, 1_000_000 // a second, if fences went by time alone
+			r.Fenced, r.FenceReserve = true, 1_000_000 // one second, if fences were the time in microseconds
 			g := b.granted(r)
 			if g.Fence <= below {
-				b.fatalf("fence %d is the room of one before it, which goes to %d", g.Fence, below)
+				b.fatalf("fence %d is in the reserve of the fence before it, which ends at %d", g.Fence, below)
 			}
 			below = g.Fence + r.FenceReserve
-			b.leaves(r, engine.Released)
+			b.releases(r, engine.Released)
 		}
 	}},
 	{"fence", "a fenced attempt that is repeated keeps its fence", func(b *bench) {
 		r := b.ask(ann)
 		r.Fenced, r.FenceReserve = true, 1000
-		first, second := b.granted(r), b.granted(again(r))
+		first, second := b.granted(r), b.granted(asRetry(r))
 		if first.Fence != second.Fence {
 			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)
 		}
 	}},
-	{"fence", "no clock makes the fences of a fenced lock fall", func(b *bench) {
+	{"fence", "fences of a fenced lock rise although the clock was set back", func(b *bench) {
 		clock, r, c := b.clock(), b.ask(ann), b.ask(bob)
 		r.Fenced, c.Fenced = true, true
 		first := b.granted(r)
-		b.leaves(r, engine.Released)
+		b.releases(r, engine.Released)
 		clock.Step(-time.Hour)
 		if second := b.granted(c); second.Fence <= first.Fence {
 			b.errorf("the fence went from %d to %d when the clock went back", first.Fence, second.Fence)
@@ -71,9 +71,9 @@ var fenceLaws = []Law{
 	}},
 }
 
-// rising demands that each holder gets a larger fence than the one before it,
-// plain and fenced. end is how a hold comes to its end.
-func (b *bench) rising(end func(engine.Request), holders ...string) {
+// fencesRise requires that each holder gets a larger fence than the one before it, with
+// and without Fenced. end ends a hold.
+func (b *bench) fencesRise(end func(engine.Request), holders ...string) {
 	for _, name := range []string{"plain", "fenced"} {
 		var last uint64
 		for i, holder := range holders {

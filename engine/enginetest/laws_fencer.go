@@ -6,7 +6,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// ahead of any clock: a second, if fences went by time alone.
+// farAhead is how far a fence is raised: one second, if fences were the time in
+// microseconds.
 const farAhead = 1_000_000
 
 // Agreement of several engines on a fence (T11).
@@ -15,15 +16,15 @@ var fencerLaws = []Law{
 		a := b.fenced(b.ask(ann))
 		want := b.granted(a).Fence + farAhead
 		b.raises(a, want)
-		if got := b.granted(again(a)).Fence; got != want {
+		if got := b.granted(asRetry(a)).Fence; got != want {
 			b.errorf("the fence is %d, want %d", got, want)
 		}
 	}},
 	{"fencer", "the next grant has a higher fence than a raised one", func(b *bench) {
 		for _, end := range []func(engine.Request){
-			func(r engine.Request) { b.leaves(r, engine.Released) },
+			func(r engine.Request) { b.releases(r, engine.Released) },
 			func(r engine.Request) { b.abandons(r, engine.Released) },
-			func(engine.Request) { b.passAll() },
+			func(engine.Request) { b.sleepPastLease() },
 		} {
 			a, c := b.fenced(b.ask(ann)), b.fenced(b.ask(bob))
 			a.FenceReserve = 1000
@@ -31,9 +32,9 @@ var fencerLaws = []Law{
 			b.raises(a, to)
 			end(a)
 			if got := b.granted(c).Fence; got <= to+a.FenceReserve {
-				b.errorf("the fence is %d after %d with room for %d more", got, to, a.FenceReserve)
+				b.errorf("the fence is %d after fence %d with a reserve of %d, want a higher one", got, to, a.FenceReserve)
 			}
-			b.leaves(c, engine.Released)
+			b.releases(c, engine.Released)
 		}
 	}},
 	{"fencer", "raising lowers nothing", func(b *bench) {
@@ -42,10 +43,10 @@ var fencerLaws = []Law{
 		b.raises(a, was+farAhead)
 		b.raises(a, was)
 		b.raises(a, 1)
-		if got := b.granted(again(a)).Fence; got != was+farAhead {
+		if got := b.granted(asRetry(a)).Fence; got != was+farAhead {
 			b.errorf("the fence went from %d to %d", was+farAhead, got)
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		if got := b.granted(b.fenced(b.ask(bob))).Fence; got <= was+farAhead {
 			b.errorf("the fence is %d after %d", got, was+farAhead)
 		}
@@ -55,9 +56,9 @@ var fencerLaws = []Law{
 		was := b.granted(a).Fence
 		a.FenceReserve = farAhead
 		b.raises(a, was)
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		if got := b.granted(b.fenced(b.ask(bob))).Fence; got <= was+farAhead {
-			b.errorf("the fence is %d after %d with room for %d more", got, was, farAhead)
+			b.errorf("the fence is %d after fence %d with a reserve of %d, want a higher one", got, was, farAhead)
 		}
 	}},
 	{"fencer", "a fence is raised for all entries of a named owner", func(b *bench) {
@@ -65,7 +66,7 @@ var fencerLaws = []Law{
 		b.granted(a)
 		to := b.granted(c).Fence + farAhead
 		b.raises(c, to)
-		for _, r := range []engine.Request{again(a), again(c), b.fenced(b.ask(ann))} {
+		for _, r := range []engine.Request{asRetry(a), asRetry(c), b.fenced(b.ask(ann))} {
 			if got := b.granted(r).Fence; got != to {
 				b.errorf("the fence is %d, want %d", got, to)
 			}
@@ -74,40 +75,40 @@ var fencerLaws = []Law{
 	{"fencer", "a caller without the lock cannot raise a fence", func(b *bench) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a)
-		b.unraised(b.fenced(b.ask(bob)), was.Fence+farAhead)
-		b.unraised(b.fenced(b.ask(ann)), was.Fence+farAhead)
-		if got := b.granted(again(a)); got != was {
+		b.notRaised(b.fenced(b.ask(bob)), was.Fence+farAhead)
+		b.notRaised(b.fenced(b.ask(ann)), was.Fence+farAhead)
+		if got := b.granted(asRetry(a)); got != was {
 			b.errorf("the grant went from %+v to %+v", was, got)
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		if got := b.granted(b.fenced(b.ask(eve))).Fence; got > was.Fence+farAhead {
 			b.errorf("the fence went from %d to %d", was.Fence, got)
 		}
 	}},
 	{"fencer", "a former holder cannot raise a fence", func(b *bench) {
 		a, c := b.fenced(b.ask(ann)), b.fenced(b.ask(bob))
-		b.unraised(a, farAhead)
+		b.notRaised(a, farAhead)
 		g := b.granted(a)
-		b.leaves(a, engine.Released)
-		b.unraised(a, g.Fence+farAhead)
+		b.releases(a, engine.Released)
+		b.notRaised(a, g.Fence+farAhead)
 		b.granted(c)
-		b.passAll()
-		b.unraised(c, g.Fence+farAhead)
+		b.sleepPastLease()
+		b.notRaised(c, g.Fence+farAhead)
 		b.free(a)
 	}},
 	{"fencer", "raising a fence does not prolong the lease", func(b *bench) {
 		a := b.fenced(b.ask(ann))
 		g := b.granted(a)
-		b.passMost()
+		b.sleepMostOfLease()
 		b.raises(a, g.Fence+farAhead)
-		b.passMost()
+		b.sleepMostOfLease()
 		b.free(a)
 	}},
 	{"fencer", "a raise whose context is done changes nothing", func(b *bench) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a)
-		b.cancelled(b.fencer().Raise(b.done(), a, was.Fence+farAhead))
-		if got := b.granted(again(a)); got != was {
+		b.wantCanceled(b.fencer().Raise(b.doneContext(), a, was.Fence+farAhead))
+		if got := b.granted(asRetry(a)); got != was {
 			b.errorf("the grant went from %+v to %+v", was, got)
 		}
 	}},
@@ -120,7 +121,7 @@ var fencerLaws = []Law{
 	}},
 }
 
-// fencer is the engine's. Without one it skips the law.
+// fencer returns the fencer of the engine. Without one it skips the law.
 func (b *bench) fencer() engine.Fencer {
 	f := b.Capabilities().Fencer
 	if f == nil {
@@ -129,23 +130,23 @@ func (b *bench) fencer() engine.Fencer {
 	return f
 }
 
-// fenced is r with a fence that rises strictly.
+// fenced returns r with Fenced. Without a fencer it skips the law.
 func (b *bench) fenced(r engine.Request) engine.Request {
 	b.fencer()
 	r.Fenced = true
 	return r
 }
 
-// raises demands that r's fence can be raised.
+// raises requires that r's fence can be raised.
 func (b *bench) raises(r engine.Request, fence uint64) {
 	if err := b.fencer().Raise(b.ctx, r, fence); err != nil {
-		b.fatalf("raise for %s: %v", who(r.Holder), err)
+		b.fatalf("raise for %s: %v", nameOf(r.Holder), err)
 	}
 }
 
-// unraised demands that r is told it does not hold the lock.
-func (b *bench) unraised(r engine.Request, fence uint64) {
+// notRaised requires that raising r's fence fails with ErrNotHolder.
+func (b *bench) notRaised(r engine.Request, fence uint64) {
 	if err := b.fencer().Raise(b.ctx, r, fence); !errors.Is(err, engine.ErrNotHolder) {
-		b.fatalf("raise for %s: error %v, want %v", who(r.Holder), err, engine.ErrNotHolder)
+		b.fatalf("raise for %s: error %v, want %v", nameOf(r.Holder), err, engine.ErrNotHolder)
 	}
 }

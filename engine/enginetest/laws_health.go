@@ -9,16 +9,16 @@ import (
 // Health reports (S8, T7).
 var healthLaws = []Law{
 	{"health", "a healthy engine reports its topology", func(b *bench) {
-		for _, h := range b.wholes() {
+		for _, h := range b.allHealth() {
 			if h.Topology == "" || len(h.Nodes)+len(h.Parts) == 0 {
-				b.errorf("it is %q, of %d nodes and %d parts", h.Topology, len(h.Nodes), len(h.Parts))
+				b.errorf("the topology is %q with %d nodes and %d parts, want a topology and at least one of them", h.Topology, len(h.Nodes), len(h.Parts))
 			}
 		}
 	}},
 	{"health", "every node that answers has an address, a role, a version and a run", func(b *bench) {
 		for _, n := range b.nodes() {
 			if n.Err == nil && (n.Addr == "" || n.Role == "" || n.Version == "" || n.ID == "") {
-				b.errorf("a node is %q, a %q of version %q in run %q", n.Addr, n.Role, n.Version, n.ID)
+				b.errorf("a node has address %q, role %q, version %q and run %q, want none of them empty", n.Addr, n.Role, n.Version, n.ID)
 			}
 		}
 	}},
@@ -35,8 +35,8 @@ var healthLaws = []Law{
 		a := b.ask(ann)
 		g := b.granted(a)
 		b.nodes()
-		b.held(a)
-		if after := b.granted(again(a)); after.Fence != g.Fence {
+		b.heldBy(a)
+		if after := b.granted(asRetry(a)); after.Fence != g.Fence {
 			b.errorf("the fence was %d and is %d", g.Fence, after.Fence)
 		}
 	}},
@@ -53,7 +53,7 @@ var healthLaws = []Law{
 		}
 	}},
 	{"health", "a probe whose context is done fails", func(b *bench) {
-		b.cancelled(second(b.prober().Probe(b.done())))
+		b.wantCanceled(errOf(b.prober().Probe(b.doneContext())))
 	}},
 	{"health", "a probe reports the offset of a moved clock", func(b *bench) {
 		before, moved := b.offsets(), false
@@ -64,22 +64,22 @@ var healthLaws = []Law{
 			moved = moved || more > time.Hour-time.Minute && more < time.Hour+time.Minute
 		}
 		if !moved {
-			b.errorf("the clock was moved by 1h, and is said to be off by %v after %v", b.offsets(), before)
+			b.errorf("after the clock was moved by 1h the offsets are %v; before they were %v", b.offsets(), before)
 		}
 	}},
 }
 
-// prober is the engine's. Without one it skips the law.
+// prober returns the prober of the engine. Without one it skips the law.
 func (b *bench) prober() engine.Prober {
 	p := b.Capabilities().Prober
 	if p == nil {
-		b.skip("the engine does not tell how it is")
+		b.skip("the engine has no prober")
 	}
 	return p
 }
 
-// wholes are the engine and those it is made of.
-func (b *bench) wholes() []engine.Health {
+// allHealth returns the health of the engine and of all its parts.
+func (b *bench) allHealth() []engine.Health {
 	h, err := b.prober().Probe(b.ctx)
 	if err != nil {
 		b.fatalf("probe: %v", err)
@@ -91,15 +91,15 @@ func (b *bench) wholes() []engine.Health {
 	return all
 }
 
-// nodes are those of the engine and its parts.
+// nodes returns the nodes of the engine and of all its parts.
 func (b *bench) nodes() (all []engine.Node) {
-	for _, h := range b.wholes() {
+	for _, h := range b.allHealth() {
 		all = append(all, h.Nodes...)
 	}
 	return all
 }
 
-// offsets are by how much the clocks of primaries are off.
+// offsets returns the clock offset of each primary, by address.
 func (b *bench) offsets() map[string]time.Duration {
 	off := make(map[string]time.Duration)
 	for _, n := range b.nodes() {

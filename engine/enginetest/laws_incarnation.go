@@ -3,53 +3,53 @@ package enginetest
 import "github.com/interlock-go/interlock/engine"
 
 // Incarnations (T11): a restarted node must not vote at once.
-var memoryLaws = []Law{
+var incarnationLaws = []Law{
 	{"incarnation", "an incarnation keeps its id", func(b *bench) {
-		first := b.memory()
+		first := b.incarnation()
 		b.granted(b.ask(ann))
-		b.pass(b.Lease / 10)
-		if second := b.memory(); first.ID == "" || second.ID != first.ID {
-			b.errorf("the memory was %q and is %q", first.ID, second.ID)
+		b.sleep(b.Lease / 10)
+		if second := b.incarnation(); first.ID == "" || second.ID != first.ID {
+			b.errorf("the id went from %q to %q", first.ID, second.ID)
 		}
 	}},
-	{"incarnation", "an incarnation ages no faster than time", func(b *bench) {
-		first := b.memory()
-		b.passAll()
-		second := b.memory()
+	{"incarnation", "the age of an incarnation never falls", func(b *bench) {
+		first := b.incarnation()
+		b.sleepPastLease()
+		second := b.incarnation()
 		if first.Age < 0 || second.Age < first.Age {
-			b.errorf("the memory reached back %v, and then %v", first.Age, second.Age)
+			b.errorf("the age went from %v to %v", first.Age, second.Age)
 		}
 	}},
 	{"incarnation", "an incarnation does not change while the engine does not reconnect", func(b *bench) {
-		m := b.rememberer()
-		before, id := m.Connections(), b.memory().ID
+		m := b.incarnations()
+		before, id := m.Connections(), b.incarnation().ID
 		a := b.ask(ann)
 		b.granted(a)
-		b.leaves(a, engine.Released)
-		b.pass(b.Lease / 10)
-		if after := m.Connections(); before > 0 && before == after && b.memory().ID != id {
-			b.errorf("the memory has changed without a new connection")
+		b.releases(a, engine.Released)
+		b.sleep(b.Lease / 10)
+		if after := m.Connections(); before > 0 && before == after && b.incarnation().ID != id {
+			b.errorf("the incarnation changed without a new connection")
 		}
 	}},
 	{"incarnation", "asking for an incarnation with a done context fails", func(b *bench) {
-		b.cancelled(second(b.rememberer().Incarnation(b.done())))
+		b.wantCanceled(errOf(b.incarnations().Incarnation(b.doneContext())))
 	}},
 }
 
-// rememberer is the engine's. Without one it skips the law.
-func (b *bench) rememberer() engine.Incarnations {
+// incarnations returns the Incarnations of the engine. Without them it skips the law.
+func (b *bench) incarnations() engine.Incarnations {
 	m := b.Capabilities().Incarnations
 	if m == nil {
-		b.skip("the engine does not tell how far its memory reaches back")
+		b.skip("the engine does not report incarnations")
 	}
 	return m
 }
 
-// memory is that of the engine.
-func (b *bench) memory() engine.Incarnation {
-	m, err := b.rememberer().Incarnation(b.ctx)
+// incarnation returns the current incarnation of the engine.
+func (b *bench) incarnation() engine.Incarnation {
+	m, err := b.incarnations().Incarnation(b.ctx)
 	if err != nil {
-		b.fatalf("memory: %v", err)
+		b.fatalf("incarnation: %v", err)
 	}
 	return m
 }

@@ -10,19 +10,19 @@ import (
 // Valid and invalid requests.
 var inputLaws = []Law{
 	{"input", "a request without a key is refused", func(b *bench) {
-		b.nonsense(func(r *engine.Request) { r.Key = "" })
+		b.rejectsRequest(func(r *engine.Request) { r.Key = "" })
 	}},
 	{"input", "a request without a holder is refused", func(b *bench) {
-		b.nonsense(func(r *engine.Request) { r.Holder = "" })
+		b.rejectsRequest(func(r *engine.Request) { r.Holder = "" })
 	}},
 	{"input", "a request without an attempt is refused", func(b *bench) {
-		b.nonsense(func(r *engine.Request) { r.Attempt = "" })
+		b.rejectsRequest(func(r *engine.Request) { r.Attempt = "" })
 	}},
 	{"input", "a request without a lease is refused", func(b *bench) {
-		b.nonsense(func(r *engine.Request) { r.Lease = 0 })
+		b.rejectsRequest(func(r *engine.Request) { r.Lease = 0 })
 	}},
 	{"input", "a request with a negative lease is refused", func(b *bench) {
-		b.nonsense(func(r *engine.Request) { r.Lease = -b.Lease })
+		b.rejectsRequest(func(r *engine.Request) { r.Lease = -b.Lease })
 	}},
 	{"input", "one bad request in a batch does not affect the others", func(b *bench) {
 		good, bad := b.ask(ann), b.ask(bob)
@@ -30,18 +30,18 @@ var inputLaws = []Law{
 		b.granted(good)
 		errs := b.Renew(b.ctx, []engine.Request{bad, good})
 		if len(errs) != 2 || errs[0] == nil || errs[1] != nil {
-			b.errorf("the answers are %v, want an error for the first alone", errs)
+			b.errorf("the answers are %v, want an error only for the first", errs)
 		}
 	}},
 	{"input", "unusual keys are valid locks", func(b *bench) {
 		rs := make([]engine.Request, len(oddKeys))
 		for i, key := range oddKeys {
-			rs[i] = lasting(b.askFor(key, ann), 5*b.Lease)
+			rs[i] = withLease(b.askFor(key, ann), 5*b.Lease)
 			b.granted(rs[i])
 		}
 		for _, r := range rs {
-			b.held(r)
-			b.leaves(r, engine.Released)
+			b.heldBy(r)
+			b.releases(r, engine.Released)
 			b.free(r)
 		}
 	}},
@@ -54,26 +54,26 @@ var inputLaws = []Law{
 	}},
 }
 
-// oddKeys is what people call things.
+// oddKeys are unusual keys that are valid.
 var oddKeys = []string{
 	"订单:42", "ключ", "🔒", "with spaces in it", "tab\tand\nnewline", "percent%20", "back\\slash", `"quoted"`,
 	"*", "?", "[a-z]", "{tag}:x", "{tag}:y", "$key$", "a:b::c", strings.Repeat("long", 256),
 }
 
-// nonsense demands that a request which was spoilt is refused by every call, and
-// in no way that would make a caller try again or clean up.
-func (b *bench) nonsense(spoil func(*engine.Request)) {
+// rejectsRequest requires that every call refuses a request that spoil made invalid. The
+// error must not make a caller retry or clean up.
+func (b *bench) rejectsRequest(spoil func(*engine.Request)) {
 	r := b.ask(ann)
 	good := r
 	spoil(&r)
-	b.rejected(second(b.Acquire(b.ctx, r)))
-	b.rejected(second(b.Release(b.ctx, r)))
-	b.rejected(second(b.Abandon(b.ctx, r)))
+	b.rejected(errOf(b.Acquire(b.ctx, r)))
+	b.rejected(errOf(b.Release(b.ctx, r)))
+	b.rejected(errOf(b.Abandon(b.ctx, r)))
 	b.rejected(b.renew(r))
 	b.free(good)
 }
 
-func second[T any](_ T, err error) error { return err }
+func errOf[T any](_ T, err error) error { return err }
 
 func (b *bench) rejected(err error) {
 	var busy *engine.BusyError

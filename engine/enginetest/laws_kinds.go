@@ -7,69 +7,69 @@ import (
 )
 
 // Kinds on one key: T1's kinds do not mix.
-var meetLaws = []Law{
-	{"kinds", "an exclusive lock refuses other families", func(b *bench) { b.keepsApart(engine.Exclusive) }},
-	{"kinds", "a fair lock refuses other families", func(b *bench) { b.keepsApart(engine.Fair) }},
-	{"kinds", "a read lock refuses other families", func(b *bench) { b.keepsApart(engine.Read) }},
-	{"kinds", "a write lock refuses other families", func(b *bench) { b.keepsApart(engine.Write) }},
-	{"kinds", "a semaphore refuses other families", func(b *bench) { b.keepsApart(engine.Permit) }},
+var kindLaws = []Law{
+	{"kinds", "an exclusive lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Exclusive) }},
+	{"kinds", "a fair lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Fair) }},
+	{"kinds", "a read lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Read) }},
+	{"kinds", "a write lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Write) }},
+	{"kinds", "a semaphore refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Permit) }},
 	{"kinds", "a latch refuses lock requests", func(b *bench) {
-		b.counted(b.latch(3), 2)
+		b.countsDownTo(b.latch(3), 2)
 		for _, k := range b.kinds() {
-			b.refused(b.as(k, bob), engine.ErrKind)
-			b.refused(withQueueLease(b.as(k, bob), b.Lease), engine.ErrKind)
+			b.refused(b.askKind(k, bob), engine.ErrKind)
+			b.refused(withQueueLease(b.askKind(k, bob), b.Lease), engine.ErrKind)
 		}
-		b.counted(looking(b.latch(3)), 2)
+		b.countsDownTo(withoutAttempt(b.latch(3)), 2)
 	}},
 	{"kinds", "a request refused for its kind is not queued", func(b *bench) {
-		b.pairs(func(one, other engine.Kind) {
-			a := b.as(one, ann)
+		b.everyPair(func(one, other engine.Kind) {
+			a := b.askKind(one, ann)
 			b.granted(a)
-			b.refused(withQueueLease(b.as(other, bob), 50*b.Lease), engine.ErrKind)
-			b.leaves(a, engine.Released)
-			c := b.as(other, eve)
+			b.refused(withQueueLease(b.askKind(other, bob), 50*b.Lease), engine.ErrKind)
+			b.releases(a, engine.Released)
+			c := b.askKind(other, eve)
 			b.granted(c)
-			b.ahead(b.busy(b.as(rival(other), caller(1))), 0)
-			b.leaves(c, engine.Released)
+			b.ahead(b.busy(b.askKind(conflicting(other), caller(1))), 0)
+			b.releases(c, engine.Released)
 		})
 	}},
 	{"kinds", "a released lock may be acquired as any kind", func(b *bench) {
-		b.pairs(func(one, other engine.Kind) {
-			for _, r := range []engine.Request{b.as(one, ann), b.as(other, bob)} {
+		b.everyPair(func(one, other engine.Kind) {
+			for _, r := range []engine.Request{b.askKind(one, ann), b.askKind(other, bob)} {
 				b.granted(r)
-				b.leaves(r, engine.Released)
+				b.releases(r, engine.Released)
 			}
 		})
 	}},
 	{"kinds", "a lock whose lease expired may be acquired as any kind", func(b *bench) {
 		var rs []engine.Request
-		b.pairs(func(one, other engine.Kind) {
-			a, c := b.as(one, ann), b.as(other, bob)
+		b.everyPair(func(one, other engine.Kind) {
+			a, c := b.askKind(one, ann), b.askKind(other, bob)
 			a.Key += one.String() + other.String()
 			c.Key = a.Key
 			b.granted(a)
 			rs = append(rs, c)
 		})
-		b.passAll()
+		b.sleepPastLease()
 		for _, r := range rs {
 			b.granted(r)
 		}
 	}},
 	{"kinds", "an expired latch leaves its key to any kind", func(b *bench) {
-		b.counted(b.latch(1), 0)
-		b.passAll()
+		b.countsDownTo(b.latch(1), 0)
+		b.sleepPastLease()
 		for _, k := range b.kinds() {
-			r := b.as(k, ann)
+			r := b.askKind(k, ann)
 			b.granted(r)
-			b.leaves(r, engine.Released)
+			b.releases(r, engine.Released)
 		}
-		b.counted(looking(b.latch(1)), 1)
+		b.countsDownTo(withoutAttempt(b.latch(1)), 1)
 	}},
 	{"kinds", "a request of another kind neither renews nor releases", func(b *bench) {
-		b.pairs(func(one, other engine.Kind) {
-			a := b.as(one, ann)
+		b.everyPair(func(one, other engine.Kind) {
+			a := b.askKind(one, ann)
 			b.granted(a)
-			odd := b.as(other, ann)
+			odd := b.askKind(other, ann)
 			odd.Attempt = a.Attempt
 			if err := b.renew(odd); !errors.Is(err, engine.ErrNotHolder) && !errors.Is(err, engine.ErrKind) {
 				b.errorf("renewal of %s as %s: error %v, want %v", one, other, err, engine.ErrNotHolder)
@@ -78,45 +78,45 @@ var meetLaws = []Law{
 				b.errorf("release of %s as %s: %v, want %v", one, other, p.Outcome, engine.NotYours)
 			}
 			b.renewed(a)
-			b.leaves(a, engine.Released)
+			b.releases(a, engine.Released)
 		})
 	}},
 }
 
-// keepsApart demands that a lock held as k is refused to every other family, and
-// not disturbed thereby.
-func (b *bench) keepsApart(k engine.Kind) {
+// refusesOtherFamilies requires that a lock held as k is refused to requests of every
+// other family, and that the refusals change nothing.
+func (b *bench) refusesOtherFamilies(k engine.Kind) {
 	met := false
-	a := b.as(k, ann)
+	a := b.askKind(k, ann)
 	first := b.granted(a)
-	b.pairs(func(one, other engine.Kind) {
+	b.everyPair(func(one, other engine.Kind) {
 		if one != k {
 			return
 		}
 		met = true
-		b.refused(b.as(other, bob), engine.ErrKind)
-		b.refused(b.as(other, ann), engine.ErrKind)
-		b.refused(withQueueLease(b.as(other, bob), b.Lease), engine.ErrKind)
+		b.refused(b.askKind(other, bob), engine.ErrKind)
+		b.refused(b.askKind(other, ann), engine.ErrKind)
+		b.refused(withQueueLease(b.askKind(other, bob), b.Lease), engine.ErrKind)
 	})
 	if b.Capabilities().Latcher != nil {
 		met = true
 		if _, err := b.latcher().CountDown(b.ctx, b.latch(1)); !errors.Is(err, engine.ErrKind) {
-			b.errorf("counting down what is held as %s: error %v, want %v", k, err, engine.ErrKind)
+			b.errorf("count down a key that is held as %s: error %v, want %v", k, err, engine.ErrKind)
 		}
 	}
 	if !met {
 		b.skip("the engine has no locks of another family")
 	}
-	if g := b.granted(again(a)); g != first {
+	if g := b.granted(asRetry(a)); g != first {
 		b.errorf("the grant went from %+v to %+v", first, g)
 	}
 	b.renewed(a)
-	b.leaves(a, engine.Released)
+	b.releases(a, engine.Released)
 }
 
-// pairs calls f for every two kinds of locks that do not mix. It ends the law if
-// the engine has none.
-func (b *bench) pairs(f func(one, other engine.Kind)) {
+// everyPair calls f for every two kinds of locks of different families. It skips the law
+// if the engine has only one family.
+func (b *bench) everyPair(f func(one, other engine.Kind)) {
 	met := false
 	for _, one := range b.kinds() {
 		for _, other := range b.kinds() {
@@ -127,11 +127,11 @@ func (b *bench) pairs(f func(one, other engine.Kind)) {
 		}
 	}
 	if !met {
-		b.skip("the engine has locks of one family")
+		b.skip("the engine has locks of one family only")
 	}
 }
 
-// kinds are the kinds of locks that the engine has.
+// kinds returns the kinds of locks that the engine has.
 func (b *bench) kinds() (kinds []engine.Kind) {
 	for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit} {
 		if b.Capabilities().Has(k) {
@@ -141,14 +141,14 @@ func (b *bench) kinds() (kinds []engine.Kind) {
 	return kinds
 }
 
-// as is a new acquisition as any kind of lock, with a limit of one.
-func (b *bench) as(k engine.Kind, holder string) engine.Request {
+// askKind returns a new request for a lock of kind k, with a limit of one.
+func (b *bench) askKind(k engine.Kind, holder string) engine.Request {
 	r := b.askAs(k, holder)
 	r.Limit = 1
 	return r
 }
 
-// family is the first of the kinds that may be at one key together.
+// family returns the first kind of the family of k. Kinds of one family share a key.
 func family(k engine.Kind) engine.Kind {
 	switch k {
 	case engine.Fair:
@@ -159,8 +159,8 @@ func family(k engine.Kind) engine.Kind {
 	return k
 }
 
-// rival is how to ask for a lock held as k so that it is refused.
-func rival(k engine.Kind) engine.Kind {
+// conflicting returns a kind of the same family that is refused while k is held.
+func conflicting(k engine.Kind) engine.Kind {
 	if family(k) == engine.Read {
 		return engine.Write
 	}

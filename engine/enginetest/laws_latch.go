@@ -10,108 +10,108 @@ import (
 var latchLaws = []Law{
 	{"latch", "a latch opens after as many counts as its limit", func(b *bench) {
 		for _, want := range []int{2, 1, 0} {
-			b.counted(b.latch(3), want)
+			b.countsDownTo(b.latch(3), want)
 		}
 	}},
 	{"latch", "a new latch is closed", func(b *bench) {
-		b.counted(looking(b.latch(3)), 3)
+		b.countsDownTo(withoutAttempt(b.latch(3)), 3)
 	}},
 	{"latch", "looking at a latch does not count it down", func(b *bench) {
-		b.counted(b.latch(2), 1)
+		b.countsDownTo(b.latch(2), 1)
 		for range 3 {
-			b.counted(looking(b.latch(2)), 1)
+			b.countsDownTo(withoutAttempt(b.latch(2)), 1)
 		}
-		b.counted(b.latch(2), 0)
-		b.counted(looking(b.latch(2)), 0)
+		b.countsDownTo(b.latch(2), 0)
+		b.countsDownTo(withoutAttempt(b.latch(2)), 0)
 	}},
 	{"latch", "an attempt that is repeated counts once", func(b *bench) {
 		r := b.latch(3)
 		for range 3 {
-			b.counted(r, 2)
+			b.countsDownTo(r, 2)
 		}
-		b.counted(again(r), 2)
-		b.counted(b.latch(3), 1)
-		b.counted(r, 1)
+		b.countsDownTo(asRetry(r), 2)
+		b.countsDownTo(b.latch(3), 1)
+		b.countsDownTo(r, 1)
 	}},
 	{"latch", "an open latch stays open however often it is counted down", func(b *bench) {
 		r := b.latch(1)
-		b.counted(r, 0)
-		b.counted(r, 0)
-		b.counted(b.latch(1), 0)
-		b.counted(b.latch(1), 0)
-		b.counted(looking(b.latch(1)), 0)
+		b.countsDownTo(r, 0)
+		b.countsDownTo(r, 0)
+		b.countsDownTo(b.latch(1), 0)
+		b.countsDownTo(b.latch(1), 0)
+		b.countsDownTo(withoutAttempt(b.latch(1)), 0)
 	}},
-	{"latch", "the first limit of a latch counts", func(b *bench) {
-		b.counted(b.latch(3), 2)
-		b.counted(b.latch(1), 1)
-		b.counted(looking(b.latch(9)), 1)
-		b.counted(b.latch(9), 0)
+	{"latch", "a latch keeps its first limit", func(b *bench) {
+		b.countsDownTo(b.latch(3), 2)
+		b.countsDownTo(b.latch(1), 1)
+		b.countsDownTo(withoutAttempt(b.latch(9)), 1)
+		b.countsDownTo(b.latch(9), 0)
 	}},
-	{"latch", "the limit of a first look counts", func(b *bench) {
-		b.counted(looking(b.latch(2)), 2)
-		b.counted(b.latch(5), 1)
+	{"latch", "a first look at a latch sets its limit", func(b *bench) {
+		b.countsDownTo(withoutAttempt(b.latch(2)), 2)
+		b.countsDownTo(b.latch(5), 1)
 	}},
 	{"latch", "a latch expires one lease after the last count", func(b *bench) {
 		r := b.latch(2)
-		b.counted(r, 1)
-		b.passAll()
-		b.counted(looking(b.latch(3)), 3)
-		b.counted(r, 2)
+		b.countsDownTo(r, 1)
+		b.sleepPastLease()
+		b.countsDownTo(withoutAttempt(b.latch(3)), 3)
+		b.countsDownTo(r, 2)
 	}},
 	{"latch", "an open latch expires one lease after the last call", func(b *bench) {
-		b.counted(b.latch(1), 0)
-		b.passAll()
-		b.counted(looking(b.latch(1)), 1)
+		b.countsDownTo(b.latch(1), 0)
+		b.sleepPastLease()
+		b.countsDownTo(withoutAttempt(b.latch(1)), 1)
 	}},
 	{"latch", "a latch does not expire while it is counted down", func(b *bench) {
 		for want := 4; want >= 2; want-- {
-			b.counted(b.latch(5), want)
-			b.passMost()
+			b.countsDownTo(b.latch(5), want)
+			b.sleepMostOfLease()
 		}
-		b.counted(looking(b.latch(5)), 2)
+		b.countsDownTo(withoutAttempt(b.latch(5)), 2)
 	}},
 	{"latch", "a latch does not expire while callers look at it", func(b *bench) {
 		r := b.latch(3)
-		b.counted(r, 2)
+		b.countsDownTo(r, 2)
 		for range 3 {
-			b.passMost()
-			b.counted(looking(b.latch(3)), 2)
+			b.sleepMostOfLease()
+			b.countsDownTo(withoutAttempt(b.latch(3)), 2)
 		}
-		b.counted(r, 2)
+		b.countsDownTo(r, 2)
 	}},
 	{"latch", "latches are independent", func(b *bench) {
 		one, two := b.latch(2), b.latch(3)
 		two.Key += "two"
-		b.counted(one, 1)
-		b.counted(two, 2)
-		b.counted(b.latch(2), 0)
-		b.counted(two, 2)
+		b.countsDownTo(one, 1)
+		b.countsDownTo(two, 2)
+		b.countsDownTo(b.latch(2), 0)
+		b.countsDownTo(two, 2)
 	}},
 	{"latch", "opening a latch notifies its listeners", func(b *bench) {
-		b.counted(b.latch(2), 1)
+		b.countsDownTo(b.latch(2), 1)
 		var wakes []<-chan struct{}
 		for range 3 {
-			wake, stop := b.listen(looking(b.latch(2)))
+			wake, stop := b.listen(withoutAttempt(b.latch(2)))
 			defer stop()
-			b.told(wake)
+			b.notified(wake)
 			wakes = append(wakes, wake)
 		}
-		b.counted(b.latch(2), 0)
+		b.countsDownTo(b.latch(2), 0)
 		for _, wake := range wakes {
-			b.told(wake)
+			b.notified(wake)
 		}
 	}},
 	{"latch", "a latch with a limit of zero or less is refused", func(b *bench) {
 		for _, limit := range []int{0, -1} {
-			b.rejected(second(b.latcher().CountDown(b.ctx, b.latch(limit))))
-			b.rejected(second(b.latcher().CountDown(b.ctx, looking(b.latch(limit)))))
+			b.rejected(errOf(b.latcher().CountDown(b.ctx, b.latch(limit))))
+			b.rejected(errOf(b.latcher().CountDown(b.ctx, withoutAttempt(b.latch(limit)))))
 		}
-		b.counted(looking(b.latch(2)), 2)
+		b.countsDownTo(withoutAttempt(b.latch(2)), 2)
 	}},
 	{"latch", "a count whose context is done changes nothing", func(b *bench) {
-		_, err := b.latcher().CountDown(b.done(), b.latch(1))
-		b.cancelled(err)
-		b.counted(looking(b.latch(1)), 1)
+		_, err := b.latcher().CountDown(b.doneContext(), b.latch(1))
+		b.wantCanceled(err)
+		b.countsDownTo(withoutAttempt(b.latch(1)), 1)
 	}},
 	{"latch", "concurrent counts are all counted", func(b *bench) {
 		const n = 20
@@ -135,7 +135,7 @@ var latchLaws = []Law{
 	}},
 }
 
-// latch is one count of the latch that most laws are content with.
+// latch returns a new count for the latch of most laws.
 func (b *bench) latch(limit int) engine.Request {
 	b.latcher()
 	r := b.ask(ann)
@@ -143,7 +143,7 @@ func (b *bench) latch(limit int) engine.Request {
 	return r
 }
 
-// latcher is the engine's. Without one it skips the law.
+// latcher returns the latcher of the engine. Without one it skips the law.
 func (b *bench) latcher() engine.Latcher {
 	l := b.Capabilities().Latcher
 	if l == nil {
@@ -152,15 +152,15 @@ func (b *bench) latcher() engine.Latcher {
 	return l
 }
 
-// looking is r as one sends it who does not count.
-func looking(r engine.Request) engine.Request {
+// withoutAttempt returns r without an attempt: it looks at a latch and does not count.
+func withoutAttempt(r engine.Request) engine.Request {
 	r.Attempt = ""
 	return r
 }
 
-// counted demands what is missing after r was sent.
-func (b *bench) counted(r engine.Request, want int) {
+// countsDownTo sends r, and requires how many counts are left.
+func (b *bench) countsDownTo(r engine.Request, want int) {
 	if left, err := b.latcher().CountDown(b.ctx, r); err != nil || left != want {
-		b.fatalf("%d are missing, error %v; want %d", left, err, want)
+		b.fatalf("%d counts are left, error %v; want %d", left, err, want)
 	}
 }

@@ -12,22 +12,22 @@ import (
 var leaseLaws = []Law{
 	{"lease", "a lease expires", func(b *bench) {
 		b.granted(b.ask(ann))
-		b.passAll()
+		b.sleepPastLease()
 		b.granted(b.ask(bob))
 	}},
 	{"lease", "a lease does not expire early", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
-		b.passMost()
-		b.held(a)
+		b.sleepMostOfLease()
+		b.heldBy(a)
 	}},
 	{"lease", "leases of different locks are independent", func(b *bench) {
-		short, long := b.askFor("short", ann), lasting(b.askFor("long", ann), 3*b.Lease)
+		short, long := b.askFor("short", ann), withLease(b.askFor("long", ann), 3*b.Lease)
 		b.granted(long)
 		b.granted(short)
-		b.passAll()
+		b.sleepPastLease()
 		b.free(short)
-		b.held(long)
+		b.heldBy(long)
 	}},
 	{"lease", "leases that expire together all expire", func(b *bench) {
 		rs := make([]engine.Request, 500)
@@ -35,7 +35,7 @@ var leaseLaws = []Law{
 			rs[i] = b.askFor(fmt.Sprint(i), ann)
 		}
 		b.together(len(rs), func(i int) { b.Acquire(b.ctx, rs[i]) })
-		b.passAll()
+		b.sleepPastLease()
 		b.together(len(rs), func(i int) {
 			r := rs[i]
 			r.Holder = bob
@@ -46,47 +46,47 @@ var leaseLaws = []Law{
 	}},
 	{"lease", "a holder after an expired lease gets a full lease", func(b *bench) {
 		b.granted(b.ask(ann))
-		b.passAll()
+		b.sleepPastLease()
 		c := b.ask(bob)
 		b.granted(c)
-		b.passMost()
-		b.held(c)
+		b.sleepMostOfLease()
+		b.heldBy(c)
 	}},
 	{"lease", "a holder whose lease expired is counted from one", func(b *bench) {
 		b.granted(b.ask(ann))
-		b.passAll()
+		b.sleepPastLease()
 		a := b.ask(ann)
 		if g := b.granted(a); g.Count != 1 {
 			b.errorf("the count is %d, want 1", g.Count)
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.free(a)
 	}},
 	{"lease", "the longest possible lease does not overflow", func(b *bench) {
 		if most := b.Capabilities().LongestLease; most > 0 {
 			b.skip("the engine grants no lease that long")
 		}
-		a := lasting(b.ask(ann), math.MaxInt64)
+		a := withLease(b.ask(ann), math.MaxInt64)
 		b.granted(a)
 		b.renewed(a)
-		b.passAll()
+		b.sleepPastLease()
 		if left := b.busy(b.ask(bob)).Left; left < 100*365*24*time.Hour {
-			b.errorf("%v are left of 292 years", left)
+			b.errorf("Left is %v, want nearly 292 years", left)
 		}
-		b.leaves(a, engine.Released) // no lease will do it
+		b.releases(a, engine.Released) // the lease does not expire in time
 	}},
 	{"lease", "no lease is longer than LongestLease", func(b *bench) {
 		most := b.Capabilities().LongestLease
 		if most == 0 {
 			b.skip("the engine grants any lease")
 		}
-		a := lasting(b.ask(ann), most+1)
+		a := withLease(b.ask(ann), most+1)
 		if g, err := b.Acquire(b.ctx, a); err == nil || engine.Temporary(err) {
-			b.errorf("a longer one: %+v, error %v; want one that asking again does not help against", g, err)
+			b.errorf("a lease above LongestLease: %+v, error %v; want an error that is not temporary", g, err)
 		}
-		b.granted(lasting(a, most))
+		b.granted(withLease(a, most))
 		if err := b.Renew(b.ctx, []engine.Request{a})[0]; err == nil {
-			b.errorf("it was renewed for longer")
+			b.errorf("a lease above LongestLease was renewed")
 		}
 	}},
 }

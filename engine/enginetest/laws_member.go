@@ -12,52 +12,52 @@ import (
 var memberLaws = []Law{
 	{"member", "a client that registers is known", func(b *bench) {
 		b.registers(b.member(1), 50*b.Lease)
-		b.known([]int{1}, b.member(1))
+		b.membersAre([]int{1}, b.member(1))
 	}},
 	{"member", "a client that never registered is not known", func(b *bench) {
 		b.registers(b.member(1), 50*b.Lease)
-		b.known([]int{2})
-		b.known([]int{2, 1, 3}, b.member(1))
+		b.membersAre([]int{2})
+		b.membersAre([]int{2, 1, 3}, b.member(1))
 	}},
 	{"member", "only requested clients are returned", func(b *bench) {
 		b.registers(b.member(1), 50*b.Lease)
 		b.registers(b.member(2), 50*b.Lease)
-		b.known([]int{2}, b.member(2))
-		b.known([]int{1, 2}, b.member(1), b.member(2))
-		b.known(nil)
+		b.membersAre([]int{2}, b.member(2))
+		b.membersAre([]int{1, 2}, b.member(1), b.member(2))
+		b.membersAre(nil)
 	}},
 	{"member", "a registration expires", func(b *bench) {
 		b.registers(b.member(1), b.Lease)
 		b.registers(b.member(2), 3*b.Lease)
-		b.passAll()
-		b.known([]int{1, 2}, b.member(2))
+		b.sleepPastLease()
+		b.membersAre([]int{1, 2}, b.member(2))
 	}},
 	{"member", "a client that registers again stays known", func(b *bench) {
 		b.registers(b.member(1), b.Lease)
-		b.passMost()
+		b.sleepMostOfLease()
 		b.registers(b.member(1), b.Lease)
-		b.passMost()
-		b.known([]int{1}, b.member(1))
+		b.sleepMostOfLease()
+		b.membersAre([]int{1}, b.member(1))
 	}},
 	{"member", "the last registration of a client counts", func(b *bench) {
 		m := b.member(1)
 		b.registers(m, 50*b.Lease)
 		m.Name = "another shop"
 		b.registers(m, 50*b.Lease)
-		b.known([]int{1}, m)
+		b.membersAre([]int{1}, m)
 	}},
 	{"member", "a registration whose context is done changes nothing", func(b *bench) {
-		b.cancelled(b.inspector().Register(b.done(), b.member(1), b.Lease))
-		b.known([]int{1})
+		b.wantCanceled(b.inspector().Register(b.doneContext(), b.member(1), b.Lease))
+		b.membersAre([]int{1})
 	}},
 }
 
-// client is the ID of a client that no other law knows.
+// client returns the ID of the n-th client of this law.
 func (b *bench) client(n int) string {
 	return fmt.Sprintf("%s-0000-4000-8000-%012d", strings.Split(b.prefix, ":")[1], n)
 }
 
-// member is what that client says about itself.
+// member returns the registration of that client.
 func (b *bench) member(n int) engine.Member {
 	return engine.Member{
 		ID: b.client(n), Name: "shop", Host: "host-1", PID: 4711 + n, Since: time.Unix(1_700_000_000, 0),
@@ -71,8 +71,8 @@ func (b *bench) registers(m engine.Member, life time.Duration) {
 	}
 }
 
-// known demands what is known about some clients.
-func (b *bench) known(asked []int, want ...engine.Member) {
+// membersAre requires which of the asked clients are registered, and how.
+func (b *bench) membersAre(asked []int, want ...engine.Member) {
 	ids, left := make([]string, len(asked)), make(map[string]engine.Member)
 	for i, n := range asked {
 		ids[i] = b.client(n)
@@ -82,13 +82,13 @@ func (b *bench) known(asked []int, want ...engine.Member) {
 	}
 	got, err := b.inspector().Members(b.ctx, ids)
 	if err != nil || len(got) != len(want) {
-		b.fatalf("known are %+v, error %v; want %+v", got, err, want)
+		b.fatalf("Members returned %+v, error %v; want %+v", got, err, want)
 	}
 	for _, m := range got {
 		w := left[m.ID]
 		delete(left, m.ID)
 		if same := m.Since.Equal(w.Since); !same || m.Name != w.Name || m.Host != w.Host || m.PID != w.PID {
-			b.errorf("known is %+v, want %+v", m, w)
+			b.errorf("a member is %+v, want %+v", m, w)
 		}
 	}
 }

@@ -15,7 +15,7 @@ var operatorLaws = []Law{
 			if !b.Capabilities().Has(k) {
 				continue
 			}
-			a := b.as(k, ann)
+			a := b.askKind(k, ann)
 			a.Key += k.String()
 			g := b.granted(a)
 			l := b.listed(a.Key)
@@ -32,9 +32,9 @@ var operatorLaws = []Law{
 		a := b.ask(ann)
 		b.inspector()
 		b.granted(a)
-		b.passMost()
+		b.sleepMostOfLease()
 		if h := b.inspect(a.Key).Holders; len(h) != 1 || h[0].Left <= 0 || h[0].Left > b.Lease/2 {
-			b.errorf("the holder is %+v, of whose lease of %v most is over", h, b.Lease)
+			b.errorf("the holders are %+v, want one with at most half of the lease of %v left", h, b.Lease)
 		}
 	}},
 	{"operator", "a named owner is listed with how often it has entered", func(b *bench) {
@@ -48,7 +48,7 @@ var operatorLaws = []Law{
 	}},
 	{"operator", "readers are all listed each with its own lease and fence", func(b *bench) {
 		b.inspector()
-		a, c := b.read(ann), lasting(b.read(bob), 3*b.Lease)
+		a, c := b.read(ann), withLease(b.read(bob), 3*b.Lease)
 		fences := map[string]uint64{ann: b.granted(a).Fence, bob: b.granted(c).Fence}
 		l := b.listed(a.Key)
 		if l.Kind != engine.Read || len(l.Holders) != 2 {
@@ -68,8 +68,8 @@ var operatorLaws = []Law{
 		b.inspector()
 		a := b.read(ann)
 		b.granted(a)
-		b.granted(lasting(b.read(bob), 3*b.Lease))
-		b.passAll()
+		b.granted(withLease(b.read(bob), 3*b.Lease))
+		b.sleepPastLease()
 		if h := b.inspect(a.Key).Holders; len(h) != 1 || h[0].Name != bob {
 			b.errorf("the holders are %+v, want bob alone", h)
 		}
@@ -81,10 +81,10 @@ var operatorLaws = []Law{
 		b.granted(b.read(ann))
 		l := b.inspect(a.Key)
 		if l.Kind != engine.Write || len(l.Holders) == 0 {
-			b.fatalf("a lock that is written is seen as %+v", l)
+			b.fatalf("the lock of a writer is inspected as %+v", l)
 		}
 		if h := l.Holders[0]; h.Name != ann || h.Kind != engine.Write || h.Fence != g.Fence {
-			b.errorf("the writer is seen as %+v", h)
+			b.errorf("the writer is inspected as %+v", h)
 		}
 	}},
 	{"operator", "the permits of one holder are all listed", func(b *bench) {
@@ -96,51 +96,51 @@ var operatorLaws = []Law{
 		for _, h := range l.Holders {
 			count += h.Count
 			if h.Name != ann || h.Kind != engine.Permit {
-				b.errorf("a permit is seen as %+v", h)
+				b.errorf("a permit is inspected as %+v", h)
 			}
 		}
 		if l.Kind != engine.Permit || count != 2 {
-			b.errorf("two permits are seen as %+v", l)
+			b.errorf("two permits are inspected as %+v", l)
 		}
 	}},
 	{"operator", "waiters for a fair lock are listed in order", func(b *bench) {
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
-		line := b.queueOf(3, b.fair)
+		queue := b.queueOf(3, b.fair)
 		if l := b.listed(a.Key); l.Kind != engine.Fair {
-			b.errorf("a lock with a line is listed as %s", l.Kind)
+			b.errorf("a lock with a queue is listed as %s, want fair", l.Kind)
 		}
-		b.inLine(line)
+		b.inQueue(queue)
 	}},
 	{"operator", "waiting readers and writers are listed in order", func(b *bench) {
 		b.inspector()
 		a := b.write(ann)
 		b.granted(a)
-		b.inLine([]engine.Request{b.queued(b.read(bob)), b.queued(b.write(eve)), b.queued(b.read(caller(1)))})
+		b.inQueue([]engine.Request{b.queued(b.read(bob)), b.queued(b.write(eve)), b.queued(b.read(caller(1)))})
 	}},
 	{"operator", "waiters for a permit are listed in order", func(b *bench) {
 		b.inspector()
 		b.granted(b.permit(ann, 1))
-		b.inLine(b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 1) }))
+		b.inQueue(b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 1) }))
 	}},
 	{"operator", "a waiter whose position expired is not listed", func(b *bench) {
 		b.inspector()
-		b.granted(b.forLong(b.fair(ann)))
+		b.granted(b.withLongLease(b.fair(ann)))
 		b.busy(withQueueLease(b.fair(bob), b.Lease))
 		c := b.queued(b.fair(eve))
-		b.passAll()
-		b.inLine([]engine.Request{c})
+		b.sleepPastLease()
+		b.inQueue([]engine.Request{c})
 	}},
 	{"operator", "waiters for a free lock are listed as well", func(b *bench) {
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
-		b.leaves(a, engine.Released)
-		b.inLine([]engine.Request{c})
+		b.releases(a, engine.Released)
+		b.inQueue([]engine.Request{c})
 		if l := b.inspect(a.Key); len(l.Holders) != 0 {
-			b.errorf("a free lock is seen as %+v", l)
+			b.errorf("a free lock is inspected as %+v", l)
 		}
 	}},
 	{"operator", "a lock that is free is not listed and has no holders", func(b *bench) {
@@ -148,45 +148,45 @@ var operatorLaws = []Law{
 		a, c := b.ask(ann), b.askFor("c", bob)
 		b.granted(a)
 		b.granted(c)
-		b.leaves(a, engine.Released)
-		b.passAll()
+		b.releases(a, engine.Released)
+		b.sleepPastLease()
 		for _, key := range []string{a.Key, c.Key, b.prefix + "never"} {
 			if l := b.inspect(key); l.Key != key || len(l.Holders)+len(l.Waiters) != 0 {
-				b.errorf("a free lock is seen as %+v", l)
+				b.errorf("a free lock is inspected as %+v", l)
 			}
 		}
 		if locks := b.list(b.prefix + "*"); len(locks) != 0 {
 			b.errorf("free locks are listed: %+v", locks)
 		}
 	}},
-	{"operator", "a latch is not taken for a lock", func(b *bench) {
+	{"operator", "a latch is not listed or inspected as a lock", func(b *bench) {
 		b.inspector()
 		r := b.latch(2)
-		b.counted(r, 1)
-		b.wantKind(second(b.inspector().Inspect(b.ctx, r.Key)))
-		b.wantKind(second(b.inspector().ForceRelease(b.ctx, r.Key)))
+		b.countsDownTo(r, 1)
+		b.wantErrKind(errOf(b.inspector().Inspect(b.ctx, r.Key)))
+		b.wantErrKind(errOf(b.inspector().ForceRelease(b.ctx, r.Key)))
 		if locks := b.list(b.prefix + "*"); len(locks) != 0 {
 			b.errorf("a latch is listed: %+v", locks)
 		}
-		b.counted(looking(b.latch(2)), 1)
+		b.countsDownTo(withoutAttempt(b.latch(2)), 1)
 	}},
 	{"operator", "inspecting a lock changes nothing", func(b *bench) {
 		b.inspector()
 		a := b.ask(ann)
 		before := b.granted(a)
-		b.passMost()
+		b.sleepMostOfLease()
 		b.listed(a.Key)
 		b.inspect(a.Key)
 		if after := b.inspect(a.Key).Holders; len(after) != 1 || after[0].Fence != before.Fence || after[0].Count != 1 {
-			b.errorf("the holder of %+v is seen as %+v", before, after)
+			b.errorf("the holder of %+v is inspected as %+v", before, after)
 		}
-		b.passMost()
+		b.sleepMostOfLease()
 		b.free(a)
 	}},
 	{"operator", "only keys that match the pattern are listed", func(b *bench) {
 		b.inspector()
 		for _, name := range []string{"order:1", "order:22", "pay:1", "a*b", "a+b", "a[b]"} {
-			b.granted(lasting(b.askFor(name, ann), 5*b.Lease))
+			b.granted(withLease(b.askFor(name, ann), 5*b.Lease))
 		}
 		for pattern, want := range map[string][]string{
 			"order:*": {"order:1", "order:22"}, "order:?": {"order:1"}, "*:1": {"order:1", "pay:1"},
@@ -206,7 +206,7 @@ var operatorLaws = []Law{
 		b.inspector()
 		rs, found := make([]engine.Request, 300), make(map[string]bool)
 		for i := range rs {
-			rs[i] = b.forLong(b.askFor(fmt.Sprint(i), ann))
+			rs[i] = b.withLongLease(b.askFor(fmt.Sprint(i), ann))
 		}
 		b.together(len(rs), func(i int) { b.Acquire(b.ctx, rs[i]) })
 		for _, l := range b.list(b.prefix + "*") {
@@ -223,21 +223,21 @@ var operatorLaws = []Law{
 		b.granted(a)
 		wake, stop := b.listen(b.ask(bob))
 		defer stop()
-		b.told(wake)
+		b.notified(wake)
 		if l := b.inspect(a.Key); l.Listeners < 1 {
-			b.errorf("%d are said to listen, want at least 1", l.Listeners)
+			b.errorf("Listeners is %d, want at least 1", l.Listeners)
 		}
 	}},
 	{"operator", "an inspection whose context is done fails", func(b *bench) {
 		i, a := b.inspector(), b.ask(ann)
-		_, _, err := i.List(b.done(), "*", "")
-		b.cancelled(err)
-		b.cancelled(second(i.Inspect(b.done(), a.Key)))
-		b.cancelled(second(i.Members(b.done(), []string{"m"})))
+		_, _, err := i.List(b.doneContext(), "*", "")
+		b.wantCanceled(err)
+		b.wantCanceled(errOf(i.Inspect(b.doneContext(), a.Key)))
+		b.wantCanceled(errOf(i.Members(b.doneContext(), []string{"m"})))
 	}},
 }
 
-// inspector is the engine's. Without one it skips the law.
+// inspector returns the inspector of the engine. Without one it skips the law.
 func (b *bench) inspector() engine.Inspector {
 	i := b.Capabilities().Inspector
 	if i == nil {
@@ -246,7 +246,7 @@ func (b *bench) inspector() engine.Inspector {
 	return i
 }
 
-// inspect demands that something can be said about key.
+// inspect requires that key can be inspected, and returns its lock.
 func (b *bench) inspect(key string) engine.Lock {
 	l, err := b.inspector().Inspect(b.ctx, key)
 	if err != nil {
@@ -255,7 +255,7 @@ func (b *bench) inspect(key string) engine.Lock {
 	return l
 }
 
-// list returns what is listed, page by page.
+// list returns all listed locks, over all pages.
 func (b *bench) list(pattern string) (all []engine.Lock) {
 	for cursor := ""; ; {
 		locks, next, err := b.inspector().List(b.ctx, pattern, cursor)
@@ -269,7 +269,7 @@ func (b *bench) list(pattern string) (all []engine.Lock) {
 	}
 }
 
-// listed demands that the lock at key is listed.
+// listed requires that the lock at key is listed.
 func (b *bench) listed(key string) engine.Lock {
 	for _, l := range b.list(b.prefix + "*") {
 		if l.Key == key {
@@ -281,15 +281,15 @@ func (b *bench) listed(key string) engine.Lock {
 }
 
 // inQueue requires exactly these waiters, in order.
-func (b *bench) inLine(rs []engine.Request) {
+func (b *bench) inQueue(rs []engine.Request) {
 	waiters := b.inspect(rs[0].Key).Waiters
 	if len(waiters) != len(rs) {
-		b.fatalf("%+v stand in line, want %d", waiters, len(rs))
+		b.fatalf("the waiters are %+v, want %d", waiters, len(rs))
 	}
 	for i, r := range rs {
 		w := waiters[i]
 		if w.Name != r.Holder || w.Kind != r.Kind || w.Left <= 40*b.Lease || w.Left > 50*b.Lease {
-			b.errorf("number %d in line is %+v, want %s as %s for %v", i, w, r.Holder, r.Kind, 50*b.Lease)
+			b.errorf("waiter %d is %+v, want %s as %s for %v", i, w, r.Holder, r.Kind, 50*b.Lease)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An owner who was named may enter from many places, each with an attempt of its
-// own: T2's count per owner, and T4's release that decrements it.
+// Named owners: an owner may enter from several processes, each with its own attempt.
+// T2: the count per owner. T4: a release decrements it.
 var ownerLaws = []Law{
 	{"owner", "a named owner may enter again and is counted", func(b *bench) {
 		for want := 1; want <= 3; want++ {
@@ -16,15 +16,15 @@ var ownerLaws = []Law{
 			}
 		}
 	}},
-	{"owner", "a named owner leaves as often as it entered", func(b *bench) {
+	{"owner", "a named owner releases as often as it entered", func(b *bench) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
-		if p := b.leaves(second, engine.Released); p.Count != 1 {
+		if p := b.releases(second, engine.Released); p.Count != 1 {
 			b.errorf("%d holds are left, want 1", p.Count)
 		}
-		b.held(first)
-		if p := b.leaves(first, engine.Released); p.Count != 0 {
+		b.heldBy(first)
+		if p := b.releases(first, engine.Released); p.Count != 0 {
 			b.errorf("%d holds are left, want none", p.Count)
 		}
 		b.free(first)
@@ -36,7 +36,7 @@ var ownerLaws = []Law{
 		}
 		for i, want := range []int{2, 1, 0} {
 			r := rs[(i+1)%3] // the middle, the last, the first
-			if p := b.leaves(r, engine.Released); p.Count != want {
+			if p := b.releases(r, engine.Released); p.Count != want {
 				b.errorf("%d holds are left, want %d", p.Count, want)
 			}
 		}
@@ -58,26 +58,26 @@ var ownerLaws = []Law{
 	{"owner", "entering again restarts the lease", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
-		b.passMost()
+		b.sleepMostOfLease()
 		b.granted(b.ask(ann))
-		b.passMost()
-		b.held(a)
+		b.sleepMostOfLease()
+		b.heldBy(a)
 	}},
 	{"owner", "entering again does not shorten the lease", func(b *bench) {
 		a := b.ask(ann)
-		b.granted(lasting(a, 3*b.Lease))
+		b.granted(withLease(a, 3*b.Lease))
 		b.granted(b.ask(ann))
-		b.passAll()
-		b.held(a)
+		b.sleepPastLease()
+		b.heldBy(a)
 	}},
 	{"owner", "an entry that is repeated is counted once", func(b *bench) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
-		if g := b.granted(again(second)); g.Count != 2 {
+		if g := b.granted(asRetry(second)); g.Count != 2 {
 			b.errorf("the count is %d, want 2", g.Count)
 		}
-		if g := b.granted(again(first)); g.Count != 2 {
+		if g := b.granted(asRetry(first)); g.Count != 2 {
 			b.errorf("the count is %d, want 2", g.Count)
 		}
 	}},
@@ -92,18 +92,18 @@ var ownerLaws = []Law{
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
-		b.leaves(first, engine.Released)
-		b.unrenewed(first)
+		b.releases(first, engine.Released)
+		b.notRenewed(first)
 		b.renewed(second)
 	}},
-	{"owner", "leaving twice does not end another entry", func(b *bench) {
+	{"owner", "a second release of one entry does not end another", func(b *bench) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
-		b.leaves(first, engine.Released)
-		b.leaves(first, engine.NotYours)
-		b.held(second)
-		b.leaves(second, engine.Released)
+		b.releases(first, engine.Released)
+		b.releases(first, engine.NotYours)
+		b.heldBy(second)
+		b.releases(second, engine.Released)
 	}},
 	{"owner", "abandoning an entry leaves the others", func(b *bench) {
 		first, second := b.ask(ann), b.ask(ann)
@@ -112,15 +112,15 @@ var ownerLaws = []Law{
 		if p := b.abandons(second, engine.Released); p.Count != 1 {
 			b.errorf("%d holds are left, want 1", p.Count)
 		}
-		b.held(first)
-		b.refused(again(second), engine.ErrAbandoned)
-		b.leaves(first, engine.Released)
+		b.heldBy(first)
+		b.refused(asRetry(second), engine.ErrAbandoned)
+		b.releases(first, engine.Released)
 		b.free(first)
 	}},
 	{"owner", "a named owner whose lease expired leaves nothing", func(b *bench) {
 		b.granted(b.ask(ann))
 		b.granted(b.ask(ann))
-		b.passAll()
+		b.sleepPastLease()
 		if g := b.granted(b.ask(ann)); g.Count != 1 {
 			b.errorf("the count is %d, want 1", g.Count)
 		}

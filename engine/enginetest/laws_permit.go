@@ -22,7 +22,7 @@ var permitLaws = []Law{
 		b.granted(a)
 		b.granted(b.permit(bob, 2))
 		b.busy(b.permit(eve, 2))
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.granted(b.permit(eve, 2))
 		b.busy(b.permit(ann, 2))
 	}},
@@ -30,34 +30,34 @@ var permitLaws = []Law{
 		a := b.permit(ann, 2)
 		b.granted(a)
 		b.granted(b.permit(bob, 2))
-		b.leaves(a, engine.Released)
-		b.leaves(a, engine.NotYours)
+		b.releases(a, engine.Released)
+		b.releases(a, engine.NotYours)
 		b.granted(b.permit(eve, 2))
 		b.busy(b.permit(ann, 2))
 	}},
 	{"permit", "releasing a permit that is not held finds it already free", func(b *bench) {
 		a := b.permit(ann, 1)
-		b.leaves(a, engine.AlreadyFree)
+		b.releases(a, engine.AlreadyFree)
 		b.granted(a)
-		b.leaves(a, engine.Released)
-		b.leaves(a, engine.AlreadyFree)
+		b.releases(a, engine.Released)
+		b.releases(a, engine.AlreadyFree)
 	}},
-	{"permit", "a caller cannot release the permit of another", func(b *bench) {
+	{"permit", "a caller cannot release the permit of another caller", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		b.leaves(b.permit(bob, 1), engine.NotYours)
-		b.leaves(b.permit(ann, 1), engine.NotYours)
+		b.releases(b.permit(bob, 1), engine.NotYours)
+		b.releases(b.permit(ann, 1), engine.NotYours)
 		b.renewed(a)
 		b.busy(b.permit(eve, 1))
 	}},
 	{"permit", "a repeated attempt is one permit with one fence", func(b *bench) {
 		a := b.permit(ann, 2)
 		first := b.granted(a)
-		if second := b.granted(again(a)); second != first {
+		if second := b.granted(asRetry(a)); second != first {
 			b.errorf("the grant went from %+v to %+v", first, second)
 		}
 		b.granted(b.permit(bob, 2))
-		b.granted(again(a)) // though none is left
+		b.granted(asRetry(a)) // although no permit is left
 		b.busy(b.permit(eve, 2))
 	}},
 	{"permit", "each attempt of a holder is a separate permit", func(b *bench) {
@@ -65,8 +65,8 @@ var permitLaws = []Law{
 		b.granted(one)
 		b.granted(two)
 		b.busy(b.permit(ann, 2))
-		b.leaves(one, engine.Released)
-		b.unrenewed(one)
+		b.releases(one, engine.Released)
+		b.notRenewed(one)
 		b.renewed(two)
 		b.granted(b.permit(bob, 2))
 	}},
@@ -74,39 +74,39 @@ var permitLaws = []Law{
 		for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
 			a, c := demand(b.permit(ann, 1)), demand(b.permit(bob, 1))
 			first := b.granted(a).Fence
-			b.leaves(a, engine.Released)
+			b.releases(a, engine.Released)
 			if second := b.granted(c).Fence; second <= first {
 				b.errorf("the fence went from %d to %d", first, second)
 			}
-			b.leaves(c, engine.Released)
+			b.releases(c, engine.Released)
 		}
 	}},
 	{"permit", "a permit that is not renewed expires", func(b *bench) {
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(a)
 		b.granted(c)
-		b.passMost()
+		b.sleepMostOfLease()
 		b.renewed(c)
-		b.pass(b.Lease * 7 / 10)
+		b.sleep(b.Lease * 7 / 10)
 		b.granted(b.permit(eve, 2))
 		b.busy(b.permit(ann, 2))
 	}},
 	{"permit", "a renewal does not restore a permit", func(b *bench) {
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
-		b.granted(lasting(a, b.Lease/2))
+		b.granted(withLease(a, b.Lease/2))
 		b.granted(c)
-		b.passMost()
-		b.unrenewed(a)
+		b.sleepMostOfLease()
+		b.notRenewed(a)
 		b.renewed(c)
-		b.leaves(a, engine.NotYours)
+		b.releases(a, engine.NotYours)
 		b.granted(b.permit(eve, 2))
 	}},
 	{"permit", "a permit with a short lease does not shorten the lease of another", func(b *bench) {
-		a, c := lasting(b.permit(ann, 2), 3*b.Lease), b.permit(bob, 2)
+		a, c := withLease(b.permit(ann, 2), 3*b.Lease), b.permit(bob, 2)
 		b.granted(a)
 		b.granted(c)
 		b.renewed(c)
-		b.passAll()
+		b.sleepPastLease()
 		b.renewed(a)
 		b.first(b.busy(b.permit(eve, 1)), ann)
 	}},
@@ -116,25 +116,25 @@ var permitLaws = []Law{
 		busy := b.busy(b.permit(eve, 2))
 		b.first(busy, ann, bob)
 		if busy.Left <= 0 || busy.Left > b.Lease {
-			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
+			b.errorf("Left is %v, want more than 0 and at most the lease of %v", busy.Left, b.Lease)
 		}
 	}},
 	{"permit", "an abandoned permit is free and stays refused", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		b.abandons(a, engine.Released)
-		b.refused(again(a), engine.ErrAbandoned)
+		b.refused(asRetry(a), engine.ErrAbandoned)
 		b.granted(b.permit(bob, 1))
 	}},
-	{"permit", "a smaller limit grants nothing until fewer are held", func(b *bench) {
+	{"permit", "a smaller limit grants no permit until fewer permits are held", func(b *bench) {
 		rs := []engine.Request{b.permit(ann, 3), b.permit(bob, 3), b.permit(eve, 3)}
 		for _, r := range rs {
 			b.granted(r)
 		}
 		b.busy(b.permit(caller(1), 2))
-		b.leaves(rs[0], engine.Released)
+		b.releases(rs[0], engine.Released)
 		b.busy(b.permit(caller(1), 2))
-		b.leaves(rs[1], engine.Released)
+		b.releases(rs[1], engine.Released)
 		b.granted(b.permit(caller(1), 2))
 	}},
 	{"permit", "a smaller limit revokes no permit", func(b *bench) {
@@ -144,7 +144,7 @@ var permitLaws = []Law{
 		b.busy(b.permit(eve, 1))
 		b.renewed(a)
 		b.renewed(c)
-		b.granted(again(a))
+		b.granted(asRetry(a))
 	}},
 	{"permit", "a larger limit grants more", func(b *bench) {
 		b.granted(b.permit(ann, 1))
@@ -154,24 +154,24 @@ var permitLaws = []Law{
 	}},
 	{"permit", "a limit of zero or less is refused", func(b *bench) {
 		for _, limit := range []int{0, -1} {
-			b.rejected(second(b.Acquire(b.ctx, b.permit(ann, limit))))
-			b.rejected(second(b.Acquire(b.ctx, withQueueLease(b.permit(ann, limit), b.Lease))))
+			b.rejected(errOf(b.Acquire(b.ctx, b.permit(ann, limit))))
+			b.rejected(errOf(b.Acquire(b.ctx, withQueueLease(b.permit(ann, limit), b.Lease))))
 		}
 		b.granted(b.permit(bob, 1))
 	}},
 	{"permit", "a released permit goes to the first waiter", func(b *bench) {
-		a := b.forLong(b.permit(ann, 1))
+		a := b.withLongLease(b.permit(ann, 1))
 		b.granted(a)
-		line := b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 1) })
-		b.ahead(b.busy(line[2]), 2)
-		b.leaves(a, engine.Released)
-		b.servedInOrder(line)
+		queue := b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 1) })
+		b.ahead(b.busy(queue[2]), 2)
+		b.releases(a, engine.Released)
+		b.servedInOrder(queue)
 	}},
 	{"permit", "a request without a position does not overtake waiters", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		c := b.queued(b.permit(bob, 1))
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.first(b.busy(b.permit(eve, 1)), bob)
 		b.busy(b.permit(ann, 1))
 		b.granted(c)
@@ -183,80 +183,80 @@ var permitLaws = []Law{
 		first := b.queued(b.permit(caller(1), 1))
 		b.busy(b.permit(eve, 9))
 		later := b.queued(b.permit(eve, 9))
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.busy(b.permit(ann, 9))
 		b.busy(later)
 		b.busy(first)
-		b.leaves(c, engine.Released)
+		b.releases(c, engine.Released)
 		b.busy(later)
 		b.granted(first)
 		b.granted(later)
 	}},
-	{"permit", "a larger limit is granted when the smaller one before it gives up", func(b *bench) {
+	{"permit", "a waiter with a larger limit is granted a permit when the one before it gives up", func(b *bench) {
 		b.granted(b.permit(ann, 1))
 		first, later := b.queued(b.permit(bob, 1)), b.queued(b.permit(eve, 2))
 		wake, stop := b.listen(later)
 		defer stop()
-		b.told(wake)
+		b.notified(wake)
 		b.busy(later)
-		b.leaves(first, engine.NotYours)
-		b.told(wake)
+		b.releases(first, engine.NotYours)
+		b.notified(wake)
 		b.granted(later)
 	}},
-	{"permit", "each grant notifies the next waiter although the one before had a smaller limit", func(b *bench) {
+	{"permit", "a grant to a waiter with a smaller limit notifies the next waiter", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		first, later := b.queued(b.permit(bob, 1)), b.queued(b.permit(eve, 2))
 		wake, stop := b.listen(later)
 		defer stop()
-		b.told(wake)
-		b.leaves(a, engine.Released)
+		b.notified(wake)
+		b.releases(a, engine.Released)
 		b.busy(later)
 		b.granted(first)
-		b.told(wake)
+		b.notified(wake)
 		b.granted(later)
 	}},
 	{"permit", "several waiters get several permits and each is notified", func(b *bench) {
 		one, two := b.permit(ann, 2), b.permit(ann, 2)
 		b.granted(one)
 		b.granted(two)
-		line := b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 2) })
+		queue := b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 2) })
 		var wakes []<-chan struct{}
-		for _, r := range line {
+		for _, r := range queue {
 			wake, stop := b.listen(r)
 			defer stop()
-			b.told(wake)
+			b.notified(wake)
 			wakes = append(wakes, wake)
 		}
-		b.leaves(one, engine.Released)
-		b.leaves(two, engine.Released)
-		b.told(wakes[0])
-		b.granted(line[0])
-		b.told(wakes[1])
-		b.granted(line[1])
-		b.busy(line[2])
+		b.releases(one, engine.Released)
+		b.releases(two, engine.Released)
+		b.notified(wakes[0])
+		b.granted(queue[0])
+		b.notified(wakes[1])
+		b.granted(queue[1])
+		b.busy(queue[2])
 	}},
 	{"permit", "the next waiter is notified when the first gives up its position and a permit is free", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		line := b.queueOf(2, func(holder string) engine.Request { return b.permit(holder, 1) })
-		b.leaves(a, engine.Released)
-		wake, stop := b.listen(line[1])
+		queue := b.queueOf(2, func(holder string) engine.Request { return b.permit(holder, 1) })
+		b.releases(a, engine.Released)
+		wake, stop := b.listen(queue[1])
 		defer stop()
-		b.told(wake)
-		b.busy(line[1])
-		b.leaves(line[0], engine.AlreadyFree)
-		b.told(wake)
-		b.granted(line[1])
+		b.notified(wake)
+		b.busy(queue[1])
+		b.releases(queue[0], engine.AlreadyFree)
+		b.notified(wake)
+		b.granted(queue[1])
 	}},
 	{"permit", "each attempt of a holder has its own position", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		one, two := b.queued(b.permit(bob, 1)), b.queued(b.permit(bob, 1))
 		b.ahead(b.busy(two), 1)
-		b.leaves(one, engine.NotYours)
+		b.releases(one, engine.NotYours)
 		b.ahead(b.busy(two), 0)
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.granted(two)
 	}},
 	{"permit", "a position for a permit expires", func(b *bench) {
@@ -264,9 +264,9 @@ var permitLaws = []Law{
 		b.granted(a)
 		b.busy(withQueueLease(b.permit(bob, 1), b.Lease))
 		c := b.queued(b.permit(eve, 1))
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.busy(c)
-		b.passAll()
+		b.sleepPastLease()
 		b.granted(c)
 	}},
 	{"permit", "an abandoned attempt gets no position for a permit", func(b *bench) {
@@ -274,9 +274,9 @@ var permitLaws = []Law{
 		b.granted(a)
 		c := b.queued(b.permit(bob, 1))
 		b.abandons(c, engine.NotYours)
-		b.refused(again(c), engine.ErrAbandoned)
+		b.refused(asRetry(c), engine.ErrAbandoned)
 		b.ahead(b.busy(b.permit(eve, 1)), 0)
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.granted(b.permit(eve, 1))
 	}},
 	{"permit", "a holder of a permit queues for another", func(b *bench) {
@@ -285,7 +285,7 @@ var permitLaws = []Law{
 		b.granted(a)
 		c := b.queued(b.permit(eve, 2))
 		b.ahead(b.busy(withQueueLease(b.permit(ann, 2), 50*b.Lease)), 1)
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.busy(b.permit(ann, 2))
 		b.granted(c)
 	}},
@@ -294,9 +294,9 @@ var permitLaws = []Law{
 		var inside atomic.Int32
 		b.competeAs([]engine.Kind{engine.Permit}, limit, func(engine.Request) {
 			if n := inside.Add(1); n > limit {
-				b.errorf("%d are inside, want %d at most", n, limit)
+				b.errorf("%d holders are inside at once, want at most %d", n, limit)
 			}
-			time.Sleep(time.Millisecond) // give others the time to come in
+			time.Sleep(time.Millisecond) // lets others try to enter
 			inside.Add(-1)
 		})
 	}},

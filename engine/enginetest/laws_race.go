@@ -22,12 +22,12 @@ var raceLaws = []Law{
 			}
 		})
 		if n := granted.Load(); n != 1 {
-			b.errorf("%d were granted", n)
+			b.errorf("%d requests were granted, want one", n)
 		}
 	}},
 	{"race", "concurrent requests of one attempt are one hold", func(b *bench) {
 		const n = 20
-		a, grants := again(b.ask(ann)), make([]engine.Grant, n)
+		a, grants := asRetry(b.ask(ann)), make([]engine.Grant, n)
 		b.together(n, func(i int) {
 			g, err := b.Acquire(b.ctx, a)
 			if err != nil {
@@ -40,7 +40,7 @@ var raceLaws = []Law{
 				b.fatalf("the grants are %+v, want them equal", grants)
 			}
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.free(a)
 	}},
 	{"race", "of concurrent releases of one hold one succeeds", func(b *bench) {
@@ -59,16 +59,16 @@ var raceLaws = []Law{
 			}
 		})
 		if n := released.Load(); n != 1 {
-			b.errorf("%d were told that they released it", n)
+			b.errorf("%d releases were answered with released, want one", n)
 		}
 	}},
 	{"race", "no lock has two holders at a time", func(b *bench) {
 		var inside atomic.Int32
 		b.compete(func(engine.Grant) {
 			if inside.Add(1) != 1 {
-				b.errorf("two are inside")
+				b.errorf("two holders are inside at once")
 			}
-			time.Sleep(time.Millisecond) // give others the time to come in
+			time.Sleep(time.Millisecond) // lets others try to enter
 			inside.Add(-1)
 		})
 	}},
@@ -82,36 +82,36 @@ var raceLaws = []Law{
 	}},
 }
 
-// compete lets eight want the same lock ten times each, and calls inside while
-// one has it.
+// compete lets eight holders acquire the same lock ten times each, and calls inside
+// while one holds it.
 func (b *bench) compete(inside func(engine.Grant)) {
 	const many, turns = 8, 10
 	rs := make([][turns]engine.Request, many)
 	for i := range rs {
 		for turn := range turns {
-			r := lasting(b.ask(caller(i)), 100*b.Lease) // no lease is to run out here
+			r := withLease(b.ask(caller(i)), 100*b.Lease) // no lease must expire in this law
 			r.Fenced = true
 			rs[i][turn] = r
 		}
 	}
 	start := time.Now()
-	defer func() { b.passed += time.Since(start) }() // no lease depends on how long it takes
+	defer func() { b.slept += time.Since(start) }() // no lease depends on how long it takes
 	b.together(many, func(i int) {
 		for turn, r := range rs[i] {
-			g, ok := b.insist(r)
+			g, ok := b.acquireUntilGranted(r)
 			if !ok {
 				return
 			}
 			inside(g)
 			if _, err := b.Release(b.ctx, r); err != nil {
-				b.errorf("release %d of %s: %v", turn, who(r.Holder), err)
+				b.errorf("release %d of %s: %v", turn, nameOf(r.Holder), err)
 			}
 		}
 	})
 }
 
-// competeAs lets six of each kind want the same lock ten times each, standing in
-// line, and calls inside while one has it. The limit is for permits.
+// competeAs lets six holders of each kind acquire the same lock ten times each, with
+// queue positions, and calls inside while a holder has it. The limit is for permits.
 func (b *bench) competeAs(kinds []engine.Kind, limit int, inside func(engine.Request)) {
 	const each, turns = 6, 10
 	var rs [][turns]engine.Request
@@ -119,29 +119,29 @@ func (b *bench) competeAs(kinds []engine.Kind, limit int, inside func(engine.Req
 		for _, kind := range kinds {
 			var mine [turns]engine.Request
 			for turn := range mine {
-				mine[turn] = withQueueLease(b.forLong(b.askAs(kind, caller(len(rs)))), 50*b.Lease)
+				mine[turn] = withQueueLease(b.withLongLease(b.askAs(kind, caller(len(rs)))), 50*b.Lease)
 				mine[turn].Limit = limit
 			}
 			rs = append(rs, mine)
 		}
 	}
-	b.patiently(func() {
+	b.ignoringTime(func() {
 		b.together(len(rs), func(i int) {
 			for _, r := range rs[i] {
-				if _, ok := b.insist(r); !ok {
+				if _, ok := b.acquireUntilGranted(r); !ok {
 					return
 				}
 				inside(r)
 				if _, err := b.Release(b.ctx, r); err != nil {
-					b.errorf("release for %s: %v", who(r.Holder), err)
+					b.errorf("release for %s: %v", nameOf(r.Holder), err)
 				}
 			}
 		})
 	})
 }
 
-// insist asks until it is granted, and reports whether it was.
-func (b *bench) insist(r engine.Request) (engine.Grant, bool) {
+// acquireUntilGranted repeats r until it is granted. It reports false after an error.
+func (b *bench) acquireUntilGranted(r engine.Request) (engine.Grant, bool) {
 	for b.ctx.Err() == nil {
 		g, err := b.Acquire(b.ctx, r)
 		var busy *engine.BusyError

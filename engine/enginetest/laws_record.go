@@ -11,64 +11,64 @@ import (
 var recordLaws = []Law{
 	{"record", "a record reports the age of its claim in every state", func(b *bench) {
 		c := b.claim()
-		b.begins(c)
-		b.passMost()
-		running := []engine.Record{b.finds(b.claim(), engine.Running), b.is(c, engine.Running)}
-		b.settles(settled(c, engine.Done), engine.Released)
-		for _, r := range append(running, b.finds(b.claim(), engine.Done), b.is(c, engine.Done)) {
+		b.claimGranted(c)
+		b.sleepMostOfLease()
+		running := []engine.Record{b.claimFinds(b.claim(), engine.Running), b.recordIs(c, engine.Running)}
+		b.settles(settlement(c, engine.Done), engine.Released)
+		for _, r := range append(running, b.claimFinds(b.claim(), engine.Done), b.recordIs(c, engine.Done)) {
 			if r.Age < b.Lease*6/10 || r.Age > b.Lease {
-				b.errorf("%s was granted %v ago, want most of %v", text(r), r.Age, b.Lease)
+				b.errorf("the age of %s is %v, want most of %v", describe(r), r.Age, b.Lease)
 			}
 		}
 	}},
 	{"record", "an unknown key is absent", func(b *bench) {
 		c := b.claim()
-		if r := b.is(c, engine.Absent); !same(r, engine.Record{Key: c.Key, Began: r.Began}) || r.Left != 0 {
-			b.errorf("a record that is absent is %s", text(r))
+		if r := b.recordIs(c, engine.Absent); !same(r, engine.Record{Key: c.Key, Began: r.Began}) || r.Left != 0 {
+			b.errorf("a record that is absent is %s", describe(r))
 		}
-		b.begins(c)
+		b.claimGranted(c)
 	}},
 	{"record", "a record is looked up as it was granted", func(b *bench) {
-		first := b.begins(about(b.claim(), "this"))
+		first := b.claimGranted(withFingerprint(b.claim(), "this"))
 		if r := b.lookup(first.Key); !same(r, first) || r.Granted || r.Left <= 0 || r.Left > b.Lease {
-			b.errorf("%s is looked up as %s", text(first), text(r))
+			b.errorf("%s is looked up as %s", describe(first), describe(r))
 		}
 	}},
 	{"record", "a lookup changes nothing", func(b *bench) {
-		c := retaining(b.claim(), 2*b.Lease)
-		b.begins(c)
-		b.passMost()
-		b.is(c, engine.Running)
+		c := withRetain(b.claim(), 2*b.Lease)
+		b.claimGranted(c)
+		b.sleepMostOfLease()
+		b.recordIs(c, engine.Running)
 		b.listedRecord(c.Key)
-		b.passMost()
-		b.is(c, engine.Unknown)
+		b.sleepMostOfLease()
+		b.recordIs(c, engine.Unknown)
 		b.listedRecord(c.Key)
-		b.pass(b.Lease)
-		b.is(c, engine.Absent)
+		b.sleep(b.Lease)
+		b.recordIs(c, engine.Absent)
 	}},
 	{"record", "records in every state are listed", func(b *bench) {
-		for state, c := range b.oneOfEach() {
-			was := b.is(c, state)
+		for state, c := range b.claimInEachState() {
+			was := b.recordIs(c, state)
 			was.Result = nil
 			if r := b.listedRecord(c.Key); !same(r, was) || r.Granted || r.Left > was.Left || r.Left <= 0 {
-				b.errorf("%s is listed as %s", text(was), text(r))
+				b.errorf("%s is listed as %s", describe(was), describe(r))
 			}
 		}
 	}},
 	{"record", "records are listed without their results", func(b *bench) {
 		c := b.claim()
-		b.begins(c)
-		b.settles(settled(c, engine.Done), engine.Released)
+		b.claimGranted(c)
+		b.settles(settlement(c, engine.Done), engine.Released)
 		if r := b.listedRecord(c.Key); r.State != engine.Done || len(r.Result) > 0 {
-			b.errorf("it is listed as %s", text(r))
+			b.errorf("the record is listed as %s, want it done and without a result", describe(r))
 		}
-		if r := b.is(c, engine.Done); len(r.Result) == 0 {
+		if r := b.recordIs(c, engine.Done); len(r.Result) == 0 {
 			b.errorf("the result is gone from the record, too")
 		}
 	}},
 	{"record", "records are listed by pattern", func(b *bench) {
 		for _, name := range []string{"order:1", "order:2", "other:1", "order*"} {
-			b.begins(b.claimOf(name))
+			b.claimGranted(b.claimOf(name))
 		}
 		for pattern, want := range map[string][]string{
 			"order:*": {"order:1", "order:2"}, "o?der:1": {"order:1"}, "*:1": {"order:1", "other:1"},
@@ -84,12 +84,12 @@ var recordLaws = []Law{
 		}
 	}},
 	{"record", "records are listed over many pages", func(b *bench) {
-		b.patiently(func() {
+		b.ignoringTime(func() {
 			const many = 300
 			for i := range many {
 				c := b.claimOf(fmt.Sprint("n", i))
 				c.Lease *= 50
-				b.begins(c)
+				b.claimGranted(c)
 			}
 			if n := len(b.listRecords(b.prefix + "*")); n != many {
 				b.errorf("%d of %d records are listed", n, many)
@@ -97,28 +97,28 @@ var recordLaws = []Law{
 		})
 	}},
 	{"record", "expired records are not listed", func(b *bench) {
-		gone, over, dead := b.claimOf("gone"), b.claimOf("over"), retaining(b.claimOf("dead"), 0)
+		gone, over, dead := b.claimOf("gone"), b.claimOf("over"), withRetain(b.claimOf("dead"), 0)
 		for _, c := range []engine.Claim{gone, over, dead} {
-			b.begins(c)
+			b.claimGranted(c)
 		}
-		b.settles(settled(gone, engine.Absent), engine.Released)
-		b.settles(keptFor(settled(over, engine.Done), b.Lease/10), engine.Released)
-		b.passAll()
+		b.settles(settlement(gone, engine.Absent), engine.Released)
+		b.settles(retainedFor(settlement(over, engine.Done), b.Lease/10), engine.Released)
+		b.sleepPastLease()
 		if seen := b.listRecords(b.prefix + "*"); len(seen) > 0 {
-			b.errorf("it lists %v", seen)
+			b.errorf("List returned %v, want nothing", seen)
 		}
 	}},
 	{"record", "locks are not among the records", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		if seen := b.listRecords(b.prefix + "*"); len(seen) > 0 {
-			b.errorf("it lists %v", seen)
+			b.errorf("List returned %v, want nothing", seen)
 		}
-		b.is(engine.Claim{Key: a.Key}, engine.Absent)
+		b.recordIs(engine.Claim{Key: a.Key}, engine.Absent)
 	}},
 	{"record", "records are not among the locks", func(b *bench) {
 		i := b.inspector()
-		for _, c := range b.oneOfEach() {
+		for _, c := range b.claimInEachState() {
 			for _, key := range []string{c.Key, b.prefix + "*"} {
 				locks, _, err := i.List(b.ctx, key, "")
 				if err != nil || len(locks) > 0 {
@@ -126,78 +126,78 @@ var recordLaws = []Law{
 				}
 			}
 			if l := b.inspect(c.Key); len(l.Holders) > 0 || len(l.Waiters) > 0 {
-				b.errorf("a record is seen as %+v", l)
+				b.errorf("a record is inspected as %+v", l)
 			}
 		}
 	}},
 	{"record", "a forced release does not touch the record of the same key", func(b *bench) {
 		c := b.claim()
 		i := b.inspector()
-		b.begins(c)
-		b.settles(settled(c, engine.Done), engine.Released)
+		b.claimGranted(c)
+		b.settles(settlement(c, engine.Done), engine.Released)
 		if _, err := i.ForceRelease(b.ctx, c.Key); err != nil {
-			b.errorf("seize: %v", err)
+			b.errorf("force-release: %v", err)
 		}
-		b.is(c, engine.Done)
+		b.recordIs(c, engine.Done)
 	}},
 	{"record", "a lock and a record of the same key are independent", func(b *bench) {
 		a, c := b.ask(ann), b.claim()
 		a.Attempt = c.Attempt
 		b.granted(a)
-		b.begins(c)
-		b.held(a)
-		b.leaves(a, engine.Released)
-		b.is(c, engine.Running)
+		b.claimGranted(c)
+		b.heldBy(a)
+		b.releases(a, engine.Released)
+		b.recordIs(c, engine.Running)
 		b.granted(a)
-		b.settles(settled(c, engine.Done), engine.Released)
-		b.held(a)
+		b.settles(settlement(c, engine.Done), engine.Released)
+		b.heldBy(a)
 		b.renewed(a)
-		b.settles(undone(b.claim()), engine.NotYours)
+		b.settles(abandonment(b.claim()), engine.NotYours)
 		b.abandons(a, engine.Released)
-		b.is(c, engine.Done)
+		b.recordIs(c, engine.Done)
 	}},
 	{"record", "tombstones of a hold and a claim of the same key are independent", func(b *bench) {
 		a, c := b.askFor("one", ann), b.claimOf("one")
 		c.Attempt = a.Attempt
 		b.abandons(a, engine.AlreadyFree)
-		b.begins(resent(c))
+		b.claimGranted(asClaimRetry(c))
 		r, d := b.askFor("two", ann), b.claimOf("two")
 		r.Attempt = d.Attempt
-		b.settles(undone(d), engine.AlreadyFree)
-		b.granted(again(r))
+		b.settles(abandonment(d), engine.AlreadyFree)
+		b.granted(asRetry(r))
 	}},
 	{"record", "unusual keys have valid records", func(b *bench) {
-		b.patiently(func() {
+		b.ignoringTime(func() {
 			cs := make([]engine.Claim, len(oddKeys))
 			for i, key := range oddKeys {
 				cs[i] = b.claimOf(key)
 				cs[i].Lease *= 50
-				b.begins(cs[i])
+				b.claimGranted(cs[i])
 			}
 			for i, c := range cs {
-				b.finds(b.claimOf(oddKeys[i]), engine.Running)
-				s := settled(c, engine.Done)
+				b.claimFinds(b.claimOf(oddKeys[i]), engine.Running)
+				s := settlement(c, engine.Done)
 				s.Result = []byte(c.Key)
 				b.settles(s, engine.Released)
 			}
 			seen := b.listRecords(b.prefix + "*")
 			for _, c := range cs {
-				if r := b.is(c, engine.Done); string(r.Result) != c.Key || seen[c.Key].State != engine.Done {
-					b.errorf("%q has the result %q and is listed as %s", c.Key, r.Result, text(seen[c.Key]))
+				if r := b.recordIs(c, engine.Done); string(r.Result) != c.Key || seen[c.Key].State != engine.Done {
+					b.errorf("%q has the result %q and is listed as %s", c.Key, r.Result, describe(seen[c.Key]))
 				}
 			}
 		})
 	}},
 	{"record", "similar keys have separate records", func(b *bench) {
 		for _, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
-			b.begins(b.claimOf(name))
+			b.claimGranted(b.claimOf(name))
 		}
 	}},
 }
 
-// oneOfEach is a claim for each state that a record can be in. The one that ran
-// out is among those that are unknown.
-func (b *bench) oneOfEach() map[engine.State]engine.Claim {
+// claimInEachState returns a claim for each state of a record. The claim in the state
+// Unknown has expired.
+func (b *bench) claimInEachState() map[engine.State]engine.Claim {
 	all := make(map[engine.State]engine.Claim)
 	for _, state := range []engine.State{engine.Running, engine.Done, engine.Failed, engine.Unknown} {
 		c := b.claimOf(state.String())
@@ -205,19 +205,19 @@ func (b *bench) oneOfEach() map[engine.State]engine.Claim {
 		switch state {
 		case engine.Running:
 			c.Lease *= 50
-			b.begins(c)
+			b.claimGranted(c)
 		case engine.Unknown:
-			b.begins(short(b, c))
-			b.pass(b.Lease / 2)
+			b.claimGranted(withShortLease(b, c))
+			b.sleep(b.Lease / 2)
 		default:
-			b.begins(c)
-			b.settles(settled(c, state), engine.Released)
+			b.claimGranted(c)
+			b.settles(settlement(c, state), engine.Released)
 		}
 	}
 	return all
 }
 
-// listRecords is all records whose keys match pattern.
+// listRecords returns all records whose keys match pattern, by key.
 func (b *bench) listRecords(pattern string) map[string]engine.Record {
 	found := make(map[string]engine.Record)
 	for cursor, pages := "", 0; ; pages++ {
@@ -234,7 +234,7 @@ func (b *bench) listRecords(pattern string) map[string]engine.Record {
 	}
 }
 
-// listedRecord demands that the record at key is listed.
+// listedRecord requires that the record at key is listed.
 func (b *bench) listedRecord(key string) engine.Record {
 	r, ok := b.listRecords(b.prefix + "*")[key]
 	if !ok {

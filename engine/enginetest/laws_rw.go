@@ -18,7 +18,7 @@ var rwLaws = []Law{
 		}
 		for _, r := range rs {
 			b.renewed(r)
-			b.leaves(r, engine.Released)
+			b.releases(r, engine.Released)
 		}
 		b.granted(b.write(ann))
 	}},
@@ -26,14 +26,14 @@ var rwLaws = []Law{
 		a := b.write(ann)
 		b.granted(a)
 		b.busy(b.read(bob))
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.granted(b.read(bob))
 	}},
 	{"rw", "a writer blocks writers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		b.busy(b.write(bob))
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.granted(b.write(bob))
 	}},
 	{"rw", "readers block writers until the last one releases", func(b *bench) {
@@ -41,9 +41,9 @@ var rwLaws = []Law{
 		b.granted(a)
 		b.granted(c)
 		b.busy(b.write(eve))
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.busy(b.write(eve))
-		b.leaves(c, engine.Released)
+		b.releases(c, engine.Released)
 		b.granted(b.write(eve))
 	}},
 	{"rw", "a refusal names the writer and how much of its lease is left", func(b *bench) {
@@ -51,7 +51,7 @@ var rwLaws = []Law{
 		busy := b.busy(b.read(bob))
 		b.first(busy, ann)
 		if busy.Left <= 0 || busy.Left > b.Lease {
-			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
+			b.errorf("Left is %v, want more than 0 and at most the lease of %v", busy.Left, b.Lease)
 		}
 	}},
 	{"rw", "a refusal names a reader and how much of its lease is left", func(b *bench) {
@@ -60,7 +60,7 @@ var rwLaws = []Law{
 		busy := b.busy(b.write(eve))
 		b.first(busy, ann, bob)
 		if busy.Left <= 0 || busy.Left > b.Lease {
-			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
+			b.errorf("Left is %v, want more than 0 and at most the lease of %v", busy.Left, b.Lease)
 		}
 	}},
 	{"rw", "a reader's attempt that is repeated is one hold with one fence", func(b *bench) {
@@ -68,19 +68,19 @@ var rwLaws = []Law{
 		b.granted(b.read(bob))
 		first := b.granted(a)
 		b.granted(b.read(eve))
-		if second := b.granted(again(a)); second != first {
+		if second := b.granted(asRetry(a)); second != first {
 			b.errorf("the grant went from %+v to %+v", first, second)
 		}
-		b.leaves(a, engine.Released)
-		b.leaves(a, engine.NotYours)
+		b.releases(a, engine.Released)
+		b.releases(a, engine.NotYours)
 	}},
 	{"rw", "a writer's attempt that is repeated is one hold with one fence", func(b *bench) {
 		a := b.write(ann)
 		first := b.granted(a)
-		if second := b.granted(again(a)); second != first || first.Count != 1 {
+		if second := b.granted(asRetry(a)); second != first || first.Count != 1 {
 			b.errorf("the grant went from %+v to %+v, want a count of 1", first, second)
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		b.granted(b.write(bob))
 	}},
 	{"rw", "a named owner that reads may read again and is counted", func(b *bench) {
@@ -89,11 +89,11 @@ var rwLaws = []Law{
 		if second := b.granted(two); second.Count != 2 || second.Fence != first.Fence {
 			b.errorf("got %+v after %+v, want a count of 2 and the same fence", second, first)
 		}
-		if p := b.leaves(one, engine.Released); p.Count != 1 {
+		if p := b.releases(one, engine.Released); p.Count != 1 {
 			b.errorf("%d holds are left, want 1", p.Count)
 		}
 		b.busy(b.write(bob))
-		b.leaves(two, engine.Released)
+		b.releases(two, engine.Released)
 		b.granted(b.write(bob))
 	}},
 	{"rw", "a released hold is not renewed although its holder still reads or writes", func(b *bench) {
@@ -101,10 +101,10 @@ var rwLaws = []Law{
 			one, two := ask(ann), ask(ann)
 			b.granted(one)
 			b.granted(two)
-			b.leaves(one, engine.Released)
-			b.unrenewed(one)
+			b.releases(one, engine.Released)
+			b.notRenewed(one)
 			b.renewed(two)
-			b.leaves(two, engine.Released)
+			b.releases(two, engine.Released)
 		}
 	}},
 	{"rw", "a named owner that writes may write again and is counted", func(b *bench) {
@@ -113,57 +113,57 @@ var rwLaws = []Law{
 		if second := b.granted(two); second.Count != 2 || second.Fence != first.Fence {
 			b.errorf("got %+v after %+v, want a count of 2 and the same fence", second, first)
 		}
-		b.leaves(one, engine.Released)
+		b.releases(one, engine.Released)
 		b.busy(b.write(bob))
-		b.leaves(two, engine.Released)
+		b.releases(two, engine.Released)
 		b.granted(b.write(bob))
 	}},
 	{"rw", "the release of one reader leaves the others", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
-		b.leaves(a, engine.Released)
-		b.unrenewed(a)
+		b.releases(a, engine.Released)
+		b.notRenewed(a)
 		b.renewed(c)
 		b.first(b.busy(b.write(eve)), bob)
 	}},
 	{"rw", "a reader cannot end the hold of another", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
-		b.leaves(c, engine.NotYours)
-		b.unrenewed(c)
+		b.releases(c, engine.NotYours)
+		b.notRenewed(c)
 		b.busy(b.write(eve))
 		b.renewed(a)
 	}},
-	{"rw", "a reader that left finds the lock already free", func(b *bench) {
+	{"rw", "a second release by a reader finds the lock already free", func(b *bench) {
 		a := b.read(ann)
-		b.leaves(a, engine.AlreadyFree)
+		b.releases(a, engine.AlreadyFree)
 		b.granted(a)
-		b.leaves(a, engine.Released)
-		b.leaves(a, engine.AlreadyFree)
+		b.releases(a, engine.Released)
+		b.releases(a, engine.AlreadyFree)
 	}},
 	{"rw", "an abandoned read frees the lock and stays refused", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
-		b.refused(again(a), engine.ErrAbandoned)
+		b.refused(asRetry(a), engine.ErrAbandoned)
 		b.granted(b.write(bob))
 	}},
 	{"rw", "an abandoned write frees the lock and stays refused", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
-		b.refused(again(a), engine.ErrAbandoned)
+		b.refused(asRetry(a), engine.ErrAbandoned)
 		b.granted(b.read(bob))
 	}},
 	{"rw", "the fence of a writer is above the fences of earlier readers", func(b *bench) {
-		b.fencesOf(engine.Read, engine.Write)
+		b.fencesRiseFrom(engine.Read, engine.Write)
 	}},
 	{"rw", "the fence of a reader is above that of the writer before it", func(b *bench) {
-		b.fencesOf(engine.Write, engine.Read)
+		b.fencesRiseFrom(engine.Write, engine.Read)
 	}},
 	{"rw", "the fences of writers rise", func(b *bench) {
-		b.fencesOf(engine.Write, engine.Write)
+		b.fencesRiseFrom(engine.Write, engine.Write)
 	}},
 	{"rw", "a reader that asks to write is refused with ErrUpgrade", func(b *bench) {
 		a := b.read(ann)
@@ -181,26 +181,26 @@ var rwLaws = []Law{
 		}
 		b.busy(b.read(bob))
 	}},
-	{"rw", "a writer that reads may write again", func(b *bench) {
+	{"rw", "a writer that also reads may enter as a writer again", func(b *bench) {
 		one, two, read := b.write(ann), b.write(ann), b.read(ann)
 		b.granted(one)
 		b.granted(read)
-		b.granted(again(one))
+		b.granted(asRetry(one))
 		b.granted(two)
-		b.leaves(one, engine.Released)
+		b.releases(one, engine.Released)
 		b.busy(b.read(bob))
-		b.leaves(two, engine.Released)
+		b.releases(two, engine.Released)
 		b.granted(b.read(bob))
 	}},
 	{"rw", "a writer that releases its write hold keeps its read hold", func(b *bench) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		before := b.granted(read)
-		b.leaves(write, engine.Released)
+		b.releases(write, engine.Released)
 		b.busy(b.write(bob))
 		b.granted(b.read(bob))
 		b.renewed(read)
-		if after := b.granted(again(read)); after.Fence != before.Fence {
+		if after := b.granted(asRetry(read)); after.Fence != before.Fence {
 			b.errorf("the fence went from %d to %d", before.Fence, after.Fence)
 		}
 		b.refused(b.write(ann), engine.ErrUpgrade)
@@ -209,11 +209,11 @@ var rwLaws = []Law{
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
-		b.leaves(read, engine.Released)
-		b.unrenewed(read)
+		b.releases(read, engine.Released)
+		b.notRenewed(read)
 		b.renewed(write)
 		b.busy(b.read(bob))
-		b.leaves(write, engine.Released)
+		b.releases(write, engine.Released)
 		b.granted(b.write(bob))
 	}},
 	{"rw", "a writer that downgrades notifies waiting readers", func(b *bench) {
@@ -223,26 +223,26 @@ var rwLaws = []Law{
 		c := b.queued(b.read(bob))
 		wake, stop := b.listen(c)
 		defer stop()
-		b.told(wake)
-		b.leaves(write, engine.Released)
-		b.told(wake)
+		b.notified(wake)
+		b.releases(write, engine.Released)
+		b.notified(wake)
 		b.granted(c)
 	}},
 	{"rw", "a release by a writer notifies all waiting readers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
-		line := b.queueOf(3, b.read)
+		queue := b.queueOf(3, b.read)
 		var wakes []<-chan struct{}
-		for _, r := range line {
+		for _, r := range queue {
 			wake, stop := b.listen(r)
 			defer stop()
-			b.told(wake)
+			b.notified(wake)
 			wakes = append(wakes, wake)
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		for i, wake := range wakes {
-			b.told(wake)
-			b.granted(line[i])
+			b.notified(wake)
+			b.granted(queue[i])
 		}
 	}},
 	{"rw", "a release by the last reader notifies a waiting writer", func(b *bench) {
@@ -252,18 +252,18 @@ var rwLaws = []Law{
 		d := b.queued(b.write(eve))
 		wake, stop := b.listen(d)
 		defer stop()
-		b.told(wake)
-		b.leaves(a, engine.Released)
+		b.notified(wake)
+		b.releases(a, engine.Released)
 		drain(wake)
-		b.leaves(c, engine.Released)
-		b.told(wake)
+		b.releases(c, engine.Released)
+		b.notified(wake)
 		b.granted(d)
 	}},
 	{"rw", "one reader more than MaxReaders is refused with ErrFull", func(b *bench) {
-		b.patiently(func() {
+		b.ignoringTime(func() {
 			rs := make([]engine.Request, engine.MaxReaders)
 			for i := range rs {
-				rs[i] = b.forLong(b.read(caller(i)))
+				rs[i] = b.withLongLease(b.read(caller(i)))
 			}
 			for from := 0; from < len(rs); from += 100 {
 				b.together(100, func(i int) {
@@ -273,7 +273,7 @@ var rwLaws = []Law{
 				})
 			}
 			b.refused(withQueueLease(b.read(eve), 50*b.Lease), engine.ErrFull)
-			b.leaves(rs[0], engine.Released)
+			b.releases(rs[0], engine.Released)
 			b.granted(b.read(eve))
 		})
 	}},
@@ -285,28 +285,28 @@ var rwLaws = []Law{
 				mine, others = &writers, &readers
 			}
 			if n := mine.Add(1); others.Load() > 0 || r.Kind == engine.Write && n > 1 {
-				b.errorf("a %s has others beside it", r.Kind)
+				b.errorf("a %s hold overlaps with others", r.Kind)
 			}
-			time.Sleep(time.Millisecond) // give others the time to come in
+			time.Sleep(time.Millisecond) // lets others try to enter
 			mine.Add(-1)
 		})
 	}},
 }
 
-// fencesOf demands that who comes second has a larger fence than who came first,
-// plain and fenced.
-func (b *bench) fencesOf(first, second engine.Kind) {
+// fencesRiseFrom requires that a holder of the second kind has a larger fence than the
+// holders of the first kind before it, with and without Fenced.
+func (b *bench) fencesRiseFrom(first, second engine.Kind) {
 	for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
 		a, c, d := demand(b.askAs(first, ann)), demand(b.askAs(first, bob)), demand(b.askAs(second, eve))
 		last := b.granted(a).Fence
 		if first == engine.Read {
 			last = max(last, b.granted(c).Fence)
-			b.leaves(c, engine.Released)
+			b.releases(c, engine.Released)
 		}
-		b.leaves(a, engine.Released)
+		b.releases(a, engine.Released)
 		if g := b.granted(d); g.Fence <= last {
 			b.errorf("the fence went from %d to %d", last, g.Fence)
 		}
-		b.leaves(d, engine.Released)
+		b.releases(d, engine.Released)
 	}
 }

@@ -16,7 +16,7 @@ type ledger struct {
 // Claim implements [engine.Ledger].
 func (l *ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
 	x := l.faulty.next(ctx, OpClaim, c.Key)
-	return through(l.faulty, ctx, x, func(ctx context.Context) (engine.Record, error) { return l.inner.Claim(ctx, c) })
+	return withFault(l.faulty, ctx, x, func(ctx context.Context) (engine.Record, error) { return l.inner.Claim(ctx, c) })
 }
 
 // Renew implements [engine.Ledger].
@@ -25,9 +25,9 @@ func (l *ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	for i, c := range cs {
 		keys[i] = c.Key
 	}
-	cs = slices.Clone(cs) // a late delivery must not see what its caller does next
+	cs = slices.Clone(cs) // the caller may change the slice before a late delivery
 	x := l.faulty.next(ctx, OpClaimRenew, keys...)
-	errs, err := through(l.faulty, ctx, x, func(ctx context.Context) ([]error, error) { return l.inner.Renew(ctx, cs), nil })
+	errs, err := withFault(l.faulty, ctx, x, func(ctx context.Context) ([]error, error) { return l.inner.Renew(ctx, cs), nil })
 	if err != nil {
 		errs = slices.Repeat([]error{err}, len(cs))
 	}
@@ -38,13 +38,13 @@ func (l *ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 func (l *ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
 	s.Result = slices.Clone(s.Result) // as in Renew
 	x := l.faulty.next(ctx, OpSettle, s.Key)
-	return through(l.faulty, ctx, x, func(ctx context.Context) (engine.Outcome, error) { return l.inner.Settle(ctx, s) })
+	return withFault(l.faulty, ctx, x, func(ctx context.Context) (engine.Outcome, error) { return l.inner.Settle(ctx, s) })
 }
 
 // Lookup implements [engine.Ledger].
 func (l *ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	x := l.faulty.next(ctx, OpLookup, key)
-	return through(l.faulty, ctx, x, func(ctx context.Context) (engine.Record, error) { return l.inner.Lookup(ctx, key) })
+	return withFault(l.faulty, ctx, x, func(ctx context.Context) (engine.Record, error) { return l.inner.Lookup(ctx, key) })
 }
 
 // List implements [engine.Ledger].
@@ -54,7 +54,7 @@ func (l *ledger) List(ctx context.Context, pattern, cursor string) ([]engine.Rec
 		next    string
 	}
 	x := l.faulty.next(ctx, OpLookup)
-	p, err := through(l.faulty, ctx, x, func(ctx context.Context) (page, error) {
+	p, err := withFault(l.faulty, ctx, x, func(ctx context.Context) (page, error) {
 		records, next, err := l.inner.List(ctx, pattern, cursor)
 		return page{records, next}, err
 	})
@@ -63,5 +63,5 @@ func (l *ledger) List(ctx context.Context, pattern, cursor string) ([]engine.Rec
 
 // Watch implements [engine.Ledger].
 func (l *ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
-	return l.faulty.muffle(key, l.inner.Watch)
+	return l.faulty.withFaults(key, l.inner.Watch)
 }

@@ -15,13 +15,13 @@ type notes struct {
 // ReadNote implements [engine.Notes].
 func (n *notes) ReadNote(ctx context.Context, name string) (engine.Note, error) {
 	x := n.faulty.next(ctx, OpNote, name)
-	return through(n.faulty, ctx, x, func(ctx context.Context) (engine.Note, error) { return n.inner.ReadNote(ctx, name) })
+	return withFault(n.faulty, ctx, x, func(ctx context.Context) (engine.Note, error) { return n.inner.ReadNote(ctx, name) })
 }
 
 // WriteNote implements [engine.Notes].
 func (n *notes) WriteNote(ctx context.Context, name, text string, version uint64) error {
 	x := n.faulty.next(ctx, OpNote, name)
-	_, err := through(n.faulty, ctx, x, func(ctx context.Context) (struct{}, error) {
+	_, err := withFault(n.faulty, ctx, x, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, n.inner.WriteNote(ctx, name, text, version)
 	})
 	return err

@@ -16,14 +16,14 @@ type faultyNotifier struct {
 
 // Notify implements [engine.Notifier].
 func (m *faultyNotifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
-	return m.faulty.muffle(r.Key, func(string) (<-chan struct{}, func()) { return m.inner.Notify(r) })
+	return m.faulty.withFaults(r.Key, func(string) (<-chan struct{}, func()) { return m.inner.Notify(r) })
 }
 
-// muffle listens for what is about key, and passes it on as the faults want it.
-func (f *Faulty) muffle(key string, listen func(string) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
+// withFaults listens for notifications of key, and passes them on subject to the faults.
+func (f *Faulty) withFaults(key string, listen func(string) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
 	from, stopInner := listen(key)
 	to, stopped := make(chan struct{}, 1), make(chan struct{})
-	go f.pass(key, from, to, stopped) // until stop, which as the contract wants does not wait for it
+	go f.pass(key, from, to, stopped) // ends after stop, which must not block and so does not wait
 	return to, sync.OnceFunc(func() {
 		stopInner()
 		close(stopped)
@@ -47,7 +47,7 @@ func (f *Faulty) pass(key string, from <-chan struct{}, to chan<- struct{}, stop
 		}
 		select {
 		case to <- struct{}{}:
-		default: // the last one has not been taken yet: they merge
+		default: // the last notification is still unread: the two merge
 		}
 	}
 }

@@ -16,7 +16,7 @@ type latcher struct {
 // CountDown implements [engine.Latcher].
 func (l *latcher) CountDown(ctx context.Context, r engine.Request) (int, error) {
 	x := l.faulty.next(ctx, OpCountDown, r.Key)
-	return through(l.faulty, ctx, x, func(ctx context.Context) (int, error) { return l.inner.CountDown(ctx, r) })
+	return withFault(l.faulty, ctx, x, func(ctx context.Context) (int, error) { return l.inner.CountDown(ctx, r) })
 }
 
 // An inspector is a wrapper whose calls can be made to fail.
@@ -32,7 +32,7 @@ func (i *inspector) List(ctx context.Context, pattern, cursor string) ([]engine.
 		next  string
 	}
 	x := i.faulty.next(ctx, OpInspect)
-	p, err := through(i.faulty, ctx, x, func(ctx context.Context) (page, error) {
+	p, err := withFault(i.faulty, ctx, x, func(ctx context.Context) (page, error) {
 		locks, next, err := i.inner.List(ctx, pattern, cursor)
 		return page{locks, next}, err
 	})
@@ -42,19 +42,19 @@ func (i *inspector) List(ctx context.Context, pattern, cursor string) ([]engine.
 // Inspect implements [engine.Inspector].
 func (i *inspector) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 	x := i.faulty.next(ctx, OpInspect, key)
-	return through(i.faulty, ctx, x, func(ctx context.Context) (engine.Lock, error) { return i.inner.Inspect(ctx, key) })
+	return withFault(i.faulty, ctx, x, func(ctx context.Context) (engine.Lock, error) { return i.inner.Inspect(ctx, key) })
 }
 
-// Seize implements [engine.Inspector].
+// ForceRelease implements [engine.Inspector].
 func (i *inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
 	x := i.faulty.next(ctx, OpForceRelease, key)
-	return through(i.faulty, ctx, x, func(ctx context.Context) (engine.Lock, error) { return i.inner.ForceRelease(ctx, key) })
+	return withFault(i.faulty, ctx, x, func(ctx context.Context) (engine.Lock, error) { return i.inner.ForceRelease(ctx, key) })
 }
 
 // Register implements [engine.Inspector].
 func (i *inspector) Register(ctx context.Context, m engine.Member, life time.Duration) error {
 	x := i.faulty.next(ctx, OpRegister, m.ID)
-	_, err := through(i.faulty, ctx, x, func(ctx context.Context) (struct{}, error) {
+	_, err := withFault(i.faulty, ctx, x, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, i.inner.Register(ctx, m, life)
 	})
 	return err
@@ -63,10 +63,10 @@ func (i *inspector) Register(ctx context.Context, m engine.Member, life time.Dur
 // Members implements [engine.Inspector].
 func (i *inspector) Members(ctx context.Context, ids []string) ([]engine.Member, error) {
 	x := i.faulty.next(ctx, OpInspect)
-	return through(i.faulty, ctx, x, func(ctx context.Context) ([]engine.Member, error) { return i.inner.Members(ctx, ids) })
+	return withFault(i.faulty, ctx, x, func(ctx context.Context) ([]engine.Member, error) { return i.inner.Members(ctx, ids) })
 }
 
 // Watch implements [engine.Inspector].
 func (i *inspector) Watch(id string) (wake <-chan struct{}, stop func()) {
-	return i.faulty.muffle(id, i.inner.Watch)
+	return i.faulty.withFaults(id, i.inner.Watch)
 }

@@ -15,5 +15,5 @@ type prober struct {
 // Probe implements [engine.Prober].
 func (p *prober) Probe(ctx context.Context) (engine.Health, error) {
 	x := p.faulty.next(ctx, OpProbe)
-	return through(p.faulty, ctx, x, p.inner.Probe)
+	return withFault(p.faulty, ctx, x, p.inner.Probe)
 }

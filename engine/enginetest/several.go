@@ -15,7 +15,7 @@ type fencer struct {
 // Raise implements [engine.Fencer].
 func (n *fencer) Raise(ctx context.Context, r engine.Request, fence uint64) error {
 	x := n.faulty.next(ctx, OpRaise, r.Key)
-	_, err := through(n.faulty, ctx, x, func(ctx context.Context) (struct{}, error) {
+	_, err := withFault(n.faulty, ctx, x, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, n.inner.Raise(ctx, r, fence)
 	})
 	return err
@@ -33,5 +33,5 @@ func (m *incarnations) Connections() uint64 { return m.inner.Connections() }
 // Incarnation implements [engine.Incarnations].
 func (m *incarnations) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	x := m.faulty.next(ctx, OpIncarnation)
-	return through(m.faulty, ctx, x, func(ctx context.Context) (engine.Incarnation, error) { return m.inner.Incarnation(ctx) })
+	return withFault(m.faulty, ctx, x, func(ctx context.Context) (engine.Incarnation, error) { return m.inner.Incarnation(ctx) })
 }

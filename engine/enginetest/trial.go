@@ -24,7 +24,7 @@ type record struct {
 	mu      sync.Mutex
 	broken  []string // failures, each with the law's sentence
 	skipped string   // why the law does not apply
-	slow    bool     // it took so long that a lease may have run out
+	slow    bool     // it took so long that a lease may have expired early
 }
 
 // try checks a law.
@@ -37,7 +37,7 @@ func (h Harness) try(t *testing.T, l Law) *record {
 		if len(r.broken) == 0 || !r.slow || n == trials-1 {
 			return r
 		}
-		t.Logf("the machine was too slow to tell, trying again: %s", r.broken)
+		t.Logf("the machine was too slow for a verdict, trying again: %s", r.broken)
 	}
 }
 
@@ -46,7 +46,7 @@ func (h Harness) tryVirtual(t *testing.T, l Law) (r *record) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = new(record)
-			r.complain(l, "%v", p)
+			r.addFailure(l, "%v", p)
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) { r = h.tryOnce(t, l, h.lease()) })
@@ -78,12 +78,12 @@ func tryOn(e engine.Engine, l Law, lease time.Duration) *record {
 	go func() {
 		defer close(done)
 		defer b.recover()
-		l.hold(b)
+		l.check(b)
 	}()
 	<-done
 	// A failure about a valid lease proves nothing if much more time has passed than
 	// the law slept.
-	r.slow = time.Since(start)-b.passed > lease/5
+	r.slow = time.Since(start)-b.slept > lease/5
 	return r
 }
 
@@ -97,7 +97,7 @@ func (h Harness) lease() time.Duration {
 	return 600 * time.Millisecond
 }
 
-func (r *record) complain(l Law, format string, args ...any) {
+func (r *record) addFailure(l Law, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = append(r.broken, fmt.Sprintf("broken: %q: ", l.Sentence)+fmt.Sprintf(format, args...))
