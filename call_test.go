@@ -14,12 +14,12 @@ var callLaws = []law{
 	{"Call returns the result of the work (T9)", func(t *testing.T, w *world) {
 		n, err := interlock.Call(t.Context(), w.client.Mutex("k:1"), func(context.Context) (int, error) { return 42, nil })
 		if n != 42 || err != nil {
-			t.Errorf("Call = %d, %v", n, err)
+			t.Errorf("Call = %d, %v; want 42, nil", n, err)
 		}
 		oops := errors.New("oops")
 		n, err = interlock.Call(t.Context(), w.client.Mutex("k:1"), func(context.Context) (int, error) { return 1, oops }, interlock.OrZero[int]())
 		if n != 1 || !errors.Is(err, oops) {
-			t.Errorf("Call = %d, %v: a fallback is not for the work's own failure", n, err)
+			t.Errorf("Call = %d, %v; want 1 and the work's error, not the fallback", n, err)
 		}
 	}},
 	{"a contended lock is an error, a zero value, a default or a fallback (T9)", func(t *testing.T, w *world) {
@@ -30,19 +30,19 @@ var callLaws = []law{
 		_, err := interlock.Call(t.Context(), m, work)
 		wantErr(t, err, interlock.ErrContended)
 		if n, err := interlock.Call(t.Context(), m, work, interlock.OrZero[int]()); n != 0 || err != nil {
-			t.Errorf("OrZero: %d, %v", n, err)
+			t.Errorf("Call with OrZero = %d, %v; want 0, nil", n, err)
 		}
 		if n, err := interlock.Call(t.Context(), m, work, interlock.OrValue(7)); n != 7 || err != nil {
-			t.Errorf("OrValue: %d, %v", n, err)
+			t.Errorf("Call with OrValue(7) = %d, %v; want 7, nil", n, err)
 		}
 		n, err := interlock.Call(t.Context(), m, work, interlock.OrElse(func(_ context.Context, busy *interlock.ContendedError) (int, error) {
 			if busy.Holder != hold.Holder() {
-				t.Errorf("held by %q", busy.Holder)
+				t.Errorf("busy.Holder = %q, want %q", busy.Holder, hold.Holder())
 			}
 			return 9, nil
 		}))
 		if n != 9 || err != nil {
-			t.Errorf("OrElse: %d, %v", n, err)
+			t.Errorf("Call with OrElse = %d, %v; want 9, nil", n, err)
 		}
 		unlock(t, hold)
 	}},
@@ -69,7 +69,7 @@ var callLaws = []law{
 		})
 		for _, order := range []string{"42", "free"} {
 			if got, err := pay(t.Context(), order); got != "paid "+order || err != nil {
-				t.Errorf("pay(%q) = %q, %v", order, got, err)
+				t.Errorf("pay(%q) = %q, %v; want %q, nil", order, got, err, "paid "+order)
 			}
 		}
 	}},
@@ -79,19 +79,19 @@ var callLaws = []law{
 		for _, none := range []interlock.Locker{nil, mutex, multi} {
 			n, err := interlock.Call(t.Context(), none, func(context.Context) (int, error) { return 42, nil })
 			if n != 42 || err != nil {
-				t.Errorf("without a lock of type %T: %d, %v", none, n, err)
+				t.Errorf("Call with a nil %T = %d, %v; want 42, nil", none, n, err)
 			}
 		}
 		if n := w.client.Stats().Acquired; n != 0 {
-			t.Errorf("%d locks were taken", n)
+			t.Errorf("%d locks were acquired, want none", n)
 		}
 	}},
 	{"the client comes from the context, or is the default", func(t *testing.T, w *world) {
 		if interlock.From(interlock.NewContext(t.Context(), w.client)) != w.client {
-			t.Error("not the client of the context")
+			t.Error("From(NewContext(ctx, c)) is not c")
 		}
 		if c := interlock.From(t.Context()); c == nil || c != interlock.From(context.Background()) {
-			t.Error("the default is not one client")
+			t.Error("From returned no default client, or two different ones")
 		}
 	}},
 }

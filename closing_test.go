@@ -25,7 +25,7 @@ var closingLaws = []law{
 			t.Errorf("%d live holds, want 200", n)
 		}
 		if n := w.client.ReleaseAll(); n != 200 {
-			t.Errorf("dropped %d, want 200", n)
+			t.Errorf("ReleaseAll = %d, want 200", n)
 		}
 		for i, ctx := range ctxs {
 			wantErr(t, context.Cause(ctx), interlock.ErrRevoked)
@@ -33,16 +33,16 @@ var closingLaws = []law{
 			wantFree(t, w.another().Mutex(fmt.Sprintf("k:%d", i)))
 		}
 		if s := w.client.Stats(); s.Live != 0 || s.Dropped != 200 {
-			t.Errorf("live %d, dropped %d", s.Live, s.Dropped)
+			t.Errorf("%d live and %d dropped holds, want 0 and 200", s.Live, s.Dropped)
 		}
 		unlock(t, theirs)
-		wantFree(t, w.client.Mutex("k:1")) // the client goes on
+		wantFree(t, w.client.Mutex("k:1")) // the client still works
 	}},
 	{"Close waits for holders and does not disturb them", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.AfterFunc(time.Hour, func() {
 			if ctx.Err() != nil {
-				t.Errorf("lost: %v", context.Cause(ctx))
+				t.Errorf("the lock was lost: %v", context.Cause(ctx))
 			}
 			_ = hold.Unlock()
 		})
@@ -96,10 +96,10 @@ var closingLaws = []law{
 		_, _, err := w.client.Mutex("k:1").Lock(t.Context())
 		wantErr(t, err, interlock.ErrClosed)
 		if w.calls() != calls {
-			t.Error("the engine was asked")
+			t.Error("the engine was asked, want no request")
 		}
 		if err := w.client.Close(t.Context()); err != nil {
-			t.Errorf("to close twice: %v", err)
+			t.Errorf("a second Close = %v, want nil", err)
 		}
 	}},
 	{"Close runs the OnClose functions once and returns their errors", func(t *testing.T, w *world) {
@@ -109,18 +109,18 @@ var closingLaws = []law{
 		w.client.With(interlock.Reentrant()).OnClose(func(c context.Context) error {
 			called++
 			if deadline, ok := c.Deadline(); !ok || time.Until(deadline) != time.Minute {
-				t.Error("it has another context than Close")
+				t.Error("the function did not get the context of Close")
 			}
 			time.Sleep(time.Second)
 			return broken
 		})
-		stop := w.client.OnClose(func(context.Context) error { t.Error("it was stopped"); return nil })
+		stop := w.client.OnClose(func(context.Context) error { t.Error("a stopped function was called"); return nil })
 		stop()
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		time.AfterFunc(time.Second, func() { _ = hold.Unlock() })
 		wantIn(t, time.Second, time.Second, func() { wantErr(t, w.client.Close(ctx), broken) })
 		if err := w.client.Close(ctx); err != nil || called != 1 {
-			t.Errorf("closed again: %v, and it was called %d times", err, called)
+			t.Errorf("a second Close = %v, after %d calls of the function; want nil and 1", err, called)
 		}
 		w.client.OnClose(func(c context.Context) error {
 			called++
@@ -128,7 +128,7 @@ var closingLaws = []law{
 			return nil
 		})()
 		if called != 2 {
-			t.Error("an object made after Close is not ended")
+			t.Error("OnClose did not call the function although the client is closed")
 		}
 	}},
 	{"a lock granted during Close is released", func(t *testing.T, w *world) {
@@ -165,7 +165,7 @@ var closingLaws = []law{
 		n := w.engine.Calls(enginetest.OpRenew)
 		time.Sleep(time.Minute)
 		if w.engine.Calls(enginetest.OpRenew) != n {
-			t.Error("renewed after Close")
+			t.Error("a lease was renewed after Close")
 		}
 	}},
 	{"Close waits for a release in progress", func(t *testing.T, w *world) {
@@ -183,12 +183,12 @@ var closingLaws = []law{
 		defer cancel()
 		wantIn(t, time.Second, 5*time.Second, func() {
 			if err := w.client.Close(ctx); err == nil {
-				t.Error("no error")
+				t.Error("Close = nil, want an error")
 			}
 		})
 		wantErr(t, hold.Unlock(), interlock.ErrClosed)
 	}},
-	{"a process that is done leaves nothing at the engine", func(t *testing.T, w *world) {
+	{"a closed client leaves nothing at the engine", func(t *testing.T, w *world) {
 		c := w.another()
 		for i := range 50 {
 			if _, _, err := c.Mutex(fmt.Sprintf("k:%d", i)).Lock(t.Context()); err != nil {
@@ -198,10 +198,10 @@ var closingLaws = []law{
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := c.Close(ctx); err == nil || !errors.Is(err, context.Canceled) {
-			t.Errorf("Close = %v", err)
+			t.Errorf("Close = %v, want one that matches context.Canceled", err)
 		}
 		if n := w.memory.Len(); n != 0 {
-			t.Errorf("%d keys are left", n)
+			t.Errorf("%d keys are left at the engine, want none", n)
 		}
 	}},
 }

@@ -18,7 +18,7 @@ var exclusionLaws = []law{
 			together(50, func(int) {
 				err := w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error {
 					if inside++; inside != 1 {
-						t.Errorf("%d are inside at once", inside)
+						t.Errorf("%d holders are inside at once, want 1", inside)
 					}
 					time.Sleep(time.Second)
 					inside--
@@ -43,7 +43,7 @@ var exclusionLaws = []law{
 			t.Errorf("held by %q, want %q", busy.Holder, hold.Holder())
 		}
 		if busy.RetryAfter <= 0 || busy.RetryAfter > lease {
-			t.Errorf("come back in %v, want at most %v", busy.RetryAfter, lease)
+			t.Errorf("RetryAfter = %v, want above 0 and at most %v", busy.RetryAfter, lease)
 		}
 		unlock(t, hold)
 		wantFree(t, w.another().Mutex("k:1"))
@@ -99,7 +99,7 @@ var exclusionLaws = []law{
 		unlock(t, hold)
 		wantBusy(t, w.another().Mutex("k:1"))
 		if n := w.calls() - calls; n != 2 {
-			t.Errorf("%d calls, want only those of the others", n)
+			t.Errorf("%d calls, want 2: the other clients' own", n)
 		}
 		unlock(t, other)
 	}},
@@ -119,7 +119,7 @@ var exclusionLaws = []law{
 	{"the returned context is cancelled with the hold and its reason", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		if ctx.Err() != nil {
-			t.Errorf("ended at once: %v", ctx.Err())
+			t.Errorf("the context ended before Unlock: %v", ctx.Err())
 		}
 		unlock(t, hold)
 		if cause := context.Cause(ctx); cause != interlock.ErrReleased { //nolint:errorlint // identity is the point
@@ -148,7 +148,7 @@ var exclusionLaws = []law{
 		got, none, err := w.client.Mutex("k:1").TryLock(ctx)
 		wantErr(t, err, interlock.ErrContended)
 		if got != ctx || none != nil {
-			t.Errorf("TryLock = %v, %v", got, none)
+			t.Errorf("TryLock = %v, %v; want the caller's context and no hold", got, none)
 		}
 		unlock(t, hold)
 	}},
@@ -160,13 +160,13 @@ var exclusionLaws = []law{
 		}
 		synctest.Wait()
 		if n := w.client.Queues(); n != 0 {
-			t.Errorf("%d lines are left", n)
+			t.Errorf("%d local queues are left, want none", n)
 		}
 		if n := w.client.Leases(); n != 0 {
-			t.Errorf("%d leases are left", n)
+			t.Errorf("%d leases are left, want none", n)
 		}
 		if n := w.memory.Len(); n != 0 {
-			t.Errorf("%d keys are left in the engine", n)
+			t.Errorf("%d keys are left in the engine, want none", n)
 		}
 	}},
 }

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// StepWall sets the wall clock of the client ahead, as after a suspension, while
-// which the monotonic clock stops.
+// StepWall sets the wall clock of the client ahead. After a suspension it is ahead as
+// well, because the monotonic clock stops during the suspension.
 func (c *Client) StepWall(d time.Duration) { c.core.clock.Step(d) }
 
 // Queues returns the number of local queues.
@@ -34,6 +34,6 @@ func (c *Client) Idle() {
 // clock.
 func (c *Client) MadeBefore(d time.Duration) {
 	// A Time with a monotonic reading has 33 bits of seconds above 30 bits of
-	// nanoseconds in its first word; no function moves one clock only.
+	// nanoseconds in its first word. Package time cannot change one clock only.
 	*(*uint64)(unsafe.Pointer(&c.core.clock.Base)) -= uint64(d/time.Second) << 30
 }

@@ -17,7 +17,7 @@ import (
 // are granted the lock.
 type arrivals struct {
 	t    *testing.T
-	done chan struct{} // holds one for each who has ended
+	done chan struct{} // receives one value per waiter that has ended
 
 	mu     sync.Mutex
 	served []int
@@ -70,7 +70,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(30, want...)
 	}},
-	{"a fair lock passes on by a notification, not by a poll", func(t *testing.T, w *world) {
+	{"a waiter for a fair lock is woken by a notification, not by a poll", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		for i := range 10 {
@@ -151,7 +151,7 @@ var fairLaws = []law{
 		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
 		slow.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 100 * time.Millisecond})
 		unlock(t, hold)
-		synctest.Wait() // the first was woken, and its question is on its way
+		synctest.Wait() // the first waiter was woken, and its request is on its way
 		time.Sleep(50 * time.Millisecond)
 		cancel()
 		wantIn(t, 0, 60*time.Millisecond, func() { a.want(2, 1) })
@@ -167,7 +167,7 @@ var fairLaws = []law{
 		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
 		time.Sleep(time.Second)
 		if info, err := w.client.Inspect(t.Context(), "k:1"); err != nil || len(info.Waiters) != 2 {
-			t.Errorf("%d wait, error %v; want 2", len(info.Waiters), err)
+			t.Errorf("Inspect returned %d waiters, error %v; want 2", len(info.Waiters), err)
 		}
 		unlock(t, hold)
 		a.want(2, 0, 1)
@@ -180,7 +180,7 @@ var fairLaws = []law{
 		a.arrive(t.Context(), 0, c.Mutex("k:1", interlock.Fair()))
 		slow.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 990 * time.Millisecond, Times: 1})
 		unlock(t, hold)
-		_, hold = lock(t, w.client.Mutex("k:1", interlock.Fair())) // behind it, and then before it
+		_, hold = lock(t, w.client.Mutex("k:1", interlock.Fair())) // queued behind the waiter, and granted when the waiter gives its late grant back
 		time.Sleep(3 * time.Second)
 		slow.Wait()
 		unlock(t, hold)
@@ -205,7 +205,7 @@ var fairLaws = []law{
 		_, _, err := w.client.Mutex("k:1", interlock.Fair(), interlock.Wait(time.Millisecond)).Lock(t.Context())
 		var busy *interlock.ContendedError
 		if !errors.As(err, &busy) || busy.Ahead != 4 {
-			t.Errorf("%#v, want 4 ahead", busy)
+			t.Errorf("Lock error = %v, want a ContendedError with Ahead = 4", err)
 		}
 		unlock(t, hold)
 		a.want(4, 0, 1, 2, 3)
@@ -235,7 +235,7 @@ var fairLaws = []law{
 		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
 		_, second := lockUnder(t, ctx, w.another().Mutex("k:1", interlock.Fair()))
 		if info, err := w.client.Inspect(t.Context(), "k:1"); err != nil || len(info.Holders) != 1 || info.Holders[0].Count != 2 {
-			t.Errorf("%+v, error %v; want one holder with a count of 2", info, err)
+			t.Errorf("Inspect = %+v, error %v; want one holder with a count of 2", info, err)
 		}
 		unlock(t, first)
 		unlock(t, second)
@@ -268,7 +268,7 @@ var fairLaws = []law{
 		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		time.Sleep(time.Hour)
 		if ctx.Err() != nil {
-			t.Fatalf("lost while it was renewed: %v", context.Cause(ctx))
+			t.Fatalf("the lock was lost although it was renewed: %v", context.Cause(ctx))
 		}
 		w.memory.Evict("k:1")
 		time.Sleep(lease)

@@ -18,7 +18,7 @@ var faultLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 2})
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		if n := w.engine.Calls(enginetest.OpAcquire); n != 3 {
-			t.Errorf("asked %d times, want 3", n)
+			t.Errorf("the engine was asked %d times, want 3", n)
 		}
 		unlock(t, hold)
 		wantFree(t, w.another().Mutex("k:1"))
@@ -81,7 +81,7 @@ var faultLaws = []law{
 			_, _, err := w.client.Mutex("k:1").Lock(t.Context())
 			wantErr(t, err, interlock.ErrUnavailable)
 			if errors.Is(err, interlock.ErrContended) {
-				t.Error("down is not held")
+				t.Error("an outage is reported as contention")
 			}
 		})
 		wantIn(t, time.Second, 2*time.Second, func() {
@@ -94,7 +94,7 @@ var faultLaws = []law{
 		wantIn(t, 3*time.Second, 5*time.Second, func() {
 			together(20, func(int) {
 				if _, _, err := w.client.Mutex("k:1").Lock(t.Context()); !errors.Is(err, interlock.ErrUnavailable) {
-					t.Errorf("err = %v", err)
+					t.Errorf("Lock error = %v, want ErrUnavailable", err)
 				}
 			})
 		})
@@ -109,7 +109,7 @@ var faultLaws = []law{
 		})
 		time.Sleep(5 * time.Second)
 	}},
-	{"the leader's cancellation is no answer to a single attempt", func(t *testing.T, w *world) {
+	{"a single attempt does not fail because its leader is cancelled", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Hang, Times: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _, _ = w.client.Mutex("k:1").Lock(ctx) }()
@@ -119,7 +119,7 @@ var faultLaws = []law{
 			defer close(done)
 			_, hold, err := w.client.Mutex("k:1").TryLock(t.Context())
 			if err != nil {
-				t.Errorf("the lock is free and this context is live: %v", err)
+				t.Errorf("TryLock = %v, want the free lock", err)
 				return
 			}
 			unlock(t, hold)
@@ -135,7 +135,7 @@ var faultLaws = []law{
 		_, _, err := w.on(e).Mutex("k:1").Lock(ctx)
 		wantErr(t, err, context.DeadlineExceeded)
 		if errors.Is(err, interlock.ErrContended) {
-			t.Errorf("%v: the lock is free", err)
+			t.Errorf("Lock error = %v, want none that matches ErrContended: the lock is free", err)
 		}
 	}},
 	{"a request that arrives after its retry was released is not granted", func(t *testing.T, w *world) {
@@ -143,7 +143,7 @@ var faultLaws = []law{
 		ctx, cancel := context.WithCancel(t.Context())
 		var first engine.Request
 		e := &recorded{Engine: w.engine, first: &first}
-		time.AfterFunc(time.Millisecond, w.engine.Heal) // the hanging one is given up, and asked again
+		time.AfterFunc(time.Millisecond, w.engine.Heal) // the hanging request fails and is retried
 		_, hold, err := w.on(e).Mutex("k:1").Lock(ctx)
 		cancel()
 		if err != nil {
@@ -154,7 +154,7 @@ var faultLaws = []law{
 			c.Idle()
 		}
 		if _, err := w.memory.Acquire(t.Context(), first); !errors.Is(err, engine.ErrAbandoned) {
-			t.Errorf("the late request got %v, want it refused", err)
+			t.Errorf("the late request got error %v, want ErrAbandoned", err)
 		}
 	}},
 	{"a panicking Backoff or Trace does not block the key", func(t *testing.T, w *world) {
@@ -182,7 +182,7 @@ var faultLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		_, _, _ = w.client.Mutex("k:1").Lock(t.Context())
 		if n := w.engine.Calls(enginetest.OpAcquire); n < 3 || n > 20 {
-			t.Errorf("asked %d times in 5 s, want a few", n)
+			t.Errorf("the engine was asked %d times in 5 s, want 3 to 20", n)
 		}
 	}},
 	{"an error that a retry cannot fix is returned at once", func(t *testing.T, w *world) {
@@ -204,7 +204,7 @@ var faultLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
 		wantIn(t, 0, 2*time.Second, func() {
 			if err := w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-				t.Errorf("Do = %v", err)
+				t.Errorf("Do = %v, want nil", err)
 			}
 		})
 		if n := w.client.Stats().ReleaseFailed; n != 1 {
@@ -222,7 +222,7 @@ var faultLaws = []law{
 		wantIn(t, 1900*time.Millisecond, 2*time.Second, func() { wantErr(t, hold.Unlock(), interlock.ErrOutcomeUnknown) })
 	}},
 	{"a failed release is counted even without a caller (L4)", func(t *testing.T, w *world) {
-		for range 300 { // most of them meet
+		for range 300 { // in most rounds the cancellation and the release coincide
 			_, hold := lock(t, w.client.Mutex("k:1"))
 			ctx, cancel := context.WithCancel(t.Context())
 			left := make(chan *interlock.Hold, 1)
@@ -269,7 +269,7 @@ var faultLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 950 * time.Millisecond, Times: 1})
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
 		if left := hold.Left(); left < 900*time.Millisecond {
-			t.Errorf("%v of the lease are left", left)
+			t.Errorf("Left() = %v, want at least 900ms", left)
 		}
 		unlock(t, hold)
 		wantFree(t, w.another().Mutex("k:1"))
@@ -285,13 +285,13 @@ var faultLaws = []law{
 		wantIn(t, time.Second, 2*time.Second, func() {
 			together(100, func(int) {
 				if _, _, err := w.client.Mutex("k:1").TryLock(t.Context()); !errors.Is(err, interlock.ErrUnavailable) {
-					t.Errorf("err = %v", err)
+					t.Errorf("TryLock error = %v, want ErrUnavailable", err)
 				}
 			})
 		})
 		synctest.Wait()
 		if n := w.client.Queues(); n != 0 {
-			t.Errorf("%d lines are left", n)
+			t.Errorf("%d local queues are left, want none", n)
 		}
 	}},
 }

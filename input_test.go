@@ -20,7 +20,7 @@ var inputLaws = []law{
 			wantErr(t, err, interlock.ErrOption)
 		}
 		if n := w.calls() - before; n != 0 {
-			t.Errorf("%d requests were sent", n)
+			t.Errorf("%d requests were sent, want none", n)
 		}
 		wantFree(t, c.Mutex("k:1", interlock.Lease(time.Minute)))
 	}},
@@ -30,14 +30,14 @@ var inputLaws = []law{
 		} {
 			_, hold, err := w.client.Mutex(key).Lock(t.Context())
 			if !errors.Is(err, interlock.ErrKey) || hold != nil {
-				t.Errorf("Lock(%.20q) = %v", key, err)
+				t.Errorf("Lock(%.20q) = %v, want ErrKey", key, err)
 			}
 			if err := w.client.Mutex(key).Do(t.Context(), func(context.Context) error { return nil }); !errors.Is(err, interlock.ErrKey) {
-				t.Errorf("Do(%.20q) = %v", key, err)
+				t.Errorf("Do(%.20q) = %v, want ErrKey", key, err)
 			}
 		}
 		if n := w.calls(); n != 0 {
-			t.Errorf("the engine was asked %d times", n)
+			t.Errorf("the engine was asked %d times, want none", n)
 		}
 	}},
 	{"any other key works", func(t *testing.T, w *world) {
@@ -46,7 +46,7 @@ var inputLaws = []law{
 		} {
 			_, hold, err := w.client.Mutex(key).Lock(t.Context())
 			if err != nil {
-				t.Errorf("Lock(%.20q) = %v", key, err)
+				t.Errorf("Lock(%.20q) = %v, want nil", key, err)
 				continue
 			}
 			unlock(t, hold)
@@ -64,14 +64,14 @@ var inputLaws = []law{
 		} {
 			_, _, err := w.client.Mutex("k:1", opt).Lock(t.Context())
 			if !errors.Is(err, interlock.ErrOption) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("Lock with %s = %v, want ErrOption", name, err)
 			}
 			if _, _, err := w.client.With(opt).Mutex("k:1").TryLock(t.Context()); !errors.Is(err, interlock.ErrOption) {
-				t.Errorf("With(%s): %v", name, err)
+				t.Errorf("TryLock with With(%s) = %v, want ErrOption", name, err)
 			}
 		}
 		if n := w.calls(); n != 0 {
-			t.Errorf("the engine was asked %d times", n)
+			t.Errorf("the engine was asked %d times, want none", n)
 		}
 	}},
 	{"a done context sends no request", func(t *testing.T, w *world) {
@@ -83,23 +83,23 @@ var inputLaws = []law{
 			wantErr(t, err, cause)
 		}
 		if n := w.calls(); n != 0 {
-			t.Errorf("the engine was asked %d times", n)
+			t.Errorf("the engine was asked %d times, want none", n)
 		}
 	}},
 	{"prefixes add up", func(t *testing.T, w *world) {
 		shop := w.client.With(interlock.Prefix("shop:"))
 		if key := shop.With(interlock.Prefix("order:")).Mutex("42").Key(); key != "shop:order:42" {
-			t.Errorf("key = %q", key)
+			t.Errorf("Key() = %q, want shop:order:42", key)
 		}
 		if key := w.client.Mutex("42").Key(); key != "42" {
-			t.Errorf("key = %q", key)
+			t.Errorf("Key() = %q, want 42", key)
 		}
 	}},
 	{"options of a lock do not change its client", func(t *testing.T, w *world) {
 		_ = w.client.Mutex("k:1", interlock.Lease(time.Second), interlock.Prefix("x:"))
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		if hold.Key() != "k:1" || hold.Left() < time.Second {
-			t.Errorf("key %q, %v left", hold.Key(), hold.Left())
+			t.Errorf("Key() = %q, Left() = %v; want k:1 and the default lease", hold.Key(), hold.Left())
 		}
 		unlock(t, hold)
 	}},
@@ -139,7 +139,7 @@ func FuzzKey(f *testing.F) {
 			t.Errorf("Key(%q, %q) = %q, Key(%q, %q) = %q", a, b, x, c, d, y)
 		}
 		if one := interlock.Key(a + ":" + b); one == x {
-			t.Errorf("one part and two make %q", x)
+			t.Errorf("one part and two parts make the same key %q", x)
 		}
 		if strings.HasSuffix(x, ":") {
 			t.Errorf("%q ends in a colon", x)

@@ -28,15 +28,15 @@ var latchLaws = []law{
 		for i, c := range clients {
 			synctest.Wait()
 			if n := opened.Load(); n != 0 {
-				t.Errorf("%d got through after %d counts", n, i)
+				t.Errorf("%d waiters returned after %d counts, want none", n, i)
 			}
 			if left, err := c.Latch("k:1", 3).CountDown(t.Context()); err != nil || left != 2-i {
-				t.Errorf("%d are missing, error %v; want %d", left, err, 2-i)
+				t.Errorf("%d counts are left, error %v; want %d", left, err, 2-i)
 			}
 		}
 		synctest.Wait()
 		if n := opened.Load(); n != 6 {
-			t.Errorf("%d got through, want 6", n)
+			t.Errorf("%d waiters returned, want 6", n)
 		}
 	}},
 	{"an open latch is open for later callers", func(t *testing.T, w *world) {
@@ -50,14 +50,14 @@ var latchLaws = []law{
 			}
 		})
 		if left, err := l.CountDown(t.Context()); left != 0 || err != nil {
-			t.Errorf("counted down once more, %d are missing, error %v; want none", left, err)
+			t.Errorf("after one more count, %d counts are left, error %v; want none", left, err)
 		}
 	}},
 	{"a count whose reply was lost counts once", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 3)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpCountDown, Do: enginetest.LoseReply, Times: 3})
 		if left, err := l.CountDown(t.Context()); left != 2 || err != nil {
-			t.Errorf("%d are missing, error %v; want 2", left, err)
+			t.Errorf("%d counts are left, error %v; want 2", left, err)
 		}
 	}},
 	{"a lost notification costs one second at most", func(t *testing.T, w *world) {
@@ -81,7 +81,7 @@ var latchLaws = []law{
 			wantErr(t, w.client.Latch("k:1", 2, interlock.Wait(time.Second)).Wait(t.Context()), interlock.ErrNotOpen)
 		})
 	}},
-	{"Wait of zero is one look", func(t *testing.T, w *world) {
+	{"Wait of zero asks once", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 1, interlock.Wait(0))
 		wantIn(t, 0, 0, func() { wantErr(t, l.Wait(t.Context()), interlock.ErrNotOpen) })
 		if _, err := l.CountDown(t.Context()); err != nil {
@@ -124,7 +124,7 @@ var latchLaws = []law{
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		if left, err := l.Left(t.Context()); left != 1 || err != nil {
-			t.Errorf("%d are missing, error %v; want 1", left, err)
+			t.Errorf("%d counts are left, error %v; want 1", left, err)
 		}
 	}},
 	{"an engine that is down is retried, and then reported", func(t *testing.T, w *world) {
@@ -138,7 +138,7 @@ var latchLaws = []law{
 		})
 		time.AfterFunc(time.Second, w.engine.Heal)
 		if left, err := w.client.Latch("k:1", 1).CountDown(t.Context()); left != 0 || err != nil {
-			t.Errorf("%d are missing, error %v; want it to have gone on", left, err)
+			t.Errorf("%d counts are left, error %v; want 0, as the engine works again", left, err)
 		}
 	}},
 	{"a lock at the key is not mistaken for a latch", func(t *testing.T, w *world) {

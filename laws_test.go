@@ -26,9 +26,9 @@ type world struct {
 	memory  *memory.Engine
 	engine  *enginetest.Faulty
 	client  *interlock.Client
-	clients []*interlock.Client // all of them
+	clients []*interlock.Client // all clients, client included
 
-	panicked bool // so that the count of who waits is off
+	panicked bool // a function of the caller panicked, so Stats.Waiting is off
 }
 
 // another returns a second client on the same engine, like one of another process.
@@ -53,25 +53,25 @@ func (w *world) calls() int {
 // lease behind.
 func TestLaws(t *testing.T) {
 	for topic, laws := range map[string][]law{
-		"exclusion": exclusionLaws,
-		"waiting":   waitingLaws,
-		"terms":     termsLaws,
-		"faults":    faultLaws,
-		"loss":      lossLaws,
-		"watchdog":  watchdogLaws,
-		"ownership": ownershipLaws,
-		"line":      lineLaws,
-		"closing":   closingLaws,
-		"input":     inputLaws,
-		"trace":     traceLaws,
-		"call":      callLaws,
-		"fair":      fairLaws,
-		"rwmutex":   rwmutexLaws,
-		"multi":     multiLaws,
-		"semaphore": semaphoreLaws,
-		"latch":     latchLaws,
-		"striped":   stripedLaws,
-		"operator":  operatorLaws,
+		"exclusion":  exclusionLaws,
+		"waiting":    waitingLaws,
+		"terms":      termsLaws,
+		"faults":     faultLaws,
+		"loss":       lossLaws,
+		"watchdog":   watchdogLaws,
+		"ownership":  ownershipLaws,
+		"localqueue": localQueueLaws,
+		"closing":    closingLaws,
+		"input":      inputLaws,
+		"trace":      traceLaws,
+		"call":       callLaws,
+		"fair":       fairLaws,
+		"rwmutex":    rwmutexLaws,
+		"multi":      multiLaws,
+		"semaphore":  semaphoreLaws,
+		"latch":      latchLaws,
+		"striped":    stripedLaws,
+		"operator":   operatorLaws,
 	} {
 		t.Run(topic, func(t *testing.T) {
 			for _, l := range laws {
@@ -97,10 +97,10 @@ func checkLaw(t *testing.T, l law) {
 	synctest.Wait()
 	for _, c := range w.clients {
 		if n := c.Stats().Live; n != int64(c.Leases()) {
-			t.Errorf("law %q: %d locks are live, but %d leases", l.sentence, n, c.Leases())
+			t.Errorf("law %q: %d live locks are counted, but there are %d leases", l.sentence, n, c.Leases())
 		}
 		if n := c.Stats().Waiting; n != 0 && !w.panicked {
-			t.Errorf("law %q: %d waiters are left", l.sentence, n)
+			t.Errorf("law %q: %d waiters are left, want none", l.sentence, n)
 		}
 	}
 }

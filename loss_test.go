@@ -21,7 +21,7 @@ var lossLaws = []law{
 			wantErr(t, context.Cause(ctx), interlock.ErrLost)
 			wantErr(t, context.Cause(ctx), interlock.ErrNotHolder)
 			if d := time.Since(start); d > time.Minute+lease/3 {
-				t.Errorf("noticed after %v, want at the next renewal", d)
+				t.Errorf("the loss was noticed after %v, want at the next renewal", d)
 			}
 			return nil
 		})
@@ -41,14 +41,14 @@ var lossLaws = []law{
 		wantErr(t, err, interlock.ErrLost)
 	}},
 	{"a lost lock does not block its own process after Unlock", func(t *testing.T, w *world) {
-		told := make(chan struct{})
-		c := w.on(w.memory, interlock.WithTrace(&interlock.Trace{Lost: func(interlock.Lost) { <-told }})) // still at it
+		traced := make(chan struct{})
+		c := w.on(w.memory, interlock.WithTrace(&interlock.Trace{Lost: func(interlock.Lost) { <-traced }})) // blocks the loss half-way
 		ctx, hold := lock(t, c.Mutex("k:1"))
 		w.memory.Evict("k:1")
 		<-ctx.Done()
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 		_, next, err := c.Mutex("k:1").TryLock(t.Context())
-		close(told)
+		close(traced)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,21 +65,21 @@ var lossLaws = []law{
 			}
 			passed <- hold
 		}()
-		synctest.Wait() // it stands in line, in the same process
+		synctest.Wait() // the goroutine waits in the local queue
 		w.memory.Evict("k:1")
 		time.Sleep(time.Millisecond)
 		_, now := lock(t, other.Mutex("k:1"))
 		_ = first.Unlock()
 		late := <-passed
 		if late.Fence() <= first.Fence() || late.Fence() >= now.Fence() {
-			t.Errorf("the fences are %d, %d passed on, and %d", first.Fence(), late.Fence(), now.Fence())
+			t.Errorf("the fences are %d, %d after the handover, and %d of the new holder; want them to rise", first.Fence(), late.Fence(), now.Fence())
 		}
 		wantErr(t, late.Unlock(), interlock.ErrLost)
 		unlock(t, now)
 	}},
 	{"a cut-off holder learns of the loss before another is granted the lock", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
-		time.Sleep(lease) // renewed thrice meanwhile
+		time.Sleep(lease) // three renewals
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang})
 		learned := make(chan time.Time, 1)
 		go func() {
@@ -90,7 +90,7 @@ var lossLaws = []law{
 		_, theirs := lock(t, other.Mutex("k:1"))
 		granted := time.Now()
 		if at := <-learned; !at.Before(granted) {
-			t.Errorf("learned of the loss at %v, but it was granted at %v", at, granted)
+			t.Errorf("the holder learned of the loss at %v, want before the next grant at %v", at, granted)
 		}
 		wantErr(t, context.Cause(ctx), interlock.ErrExpired)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
@@ -107,9 +107,9 @@ var lossLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), interlock.ErrExpired) {
-			t.Errorf("cause = %v", context.Cause(ctx))
+			t.Errorf("cause = %v, want ErrExpired", context.Cause(ctx))
 		}
-		wantBusy(t, w.on(w.memory).Mutex("k:1")) // the engine has not let go yet
+		wantBusy(t, w.on(w.memory).Mutex("k:1")) // the engine still keeps the lock
 		w.engine.Heal()
 	}},
 	{"an explicit lease is not renewed (T3)", func(t *testing.T, w *world) {
@@ -122,7 +122,7 @@ var lossLaws = []law{
 			wantErr(t, err, interlock.ErrExpired)
 		})
 		if n := w.client.Stats().Renewed; n != 0 {
-			t.Errorf("renewed %d times", n)
+			t.Errorf("the lease was renewed %d times, want never", n)
 		}
 	}},
 	{"a late unlock never releases a successor's lock (L3)", func(t *testing.T, w *world) {
@@ -156,7 +156,7 @@ var lossLaws = []law{
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
-			t.Fatal("still believes that it holds the lock after a second")
+			t.Fatal("the context is not done a second after the sleep")
 		}
 		wantErr(t, context.Cause(ctx), interlock.ErrExpired)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
@@ -165,7 +165,7 @@ var lossLaws = []law{
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		w.client.StepWall(time.Hour)
 		if ctx.Err() == nil {
-			t.Error("the context does not know")
+			t.Error("ctx.Err() = nil, want the loss")
 		}
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
@@ -186,7 +186,7 @@ var lossLaws = []law{
 		w.client.StepWall(25 * time.Second)
 		time.Sleep(time.Minute)
 		if ctx.Err() != nil {
-			t.Errorf("lost: %v", context.Cause(ctx))
+			t.Errorf("the lock was lost: %v", context.Cause(ctx))
 		}
 		unlock(t, hold)
 	}},
@@ -204,7 +204,7 @@ var lossLaws = []law{
 	{"Unlock of a lost lock releases what is left of it", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.Sleep(9 * time.Second)
-		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply}) // it is renewed without notice
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply}) // the engine renews the lock, and the client does not know
 		<-ctx.Done()
 		wantErr(t, hold.Unlock(), interlock.ErrExpired)
 		w.client.Idle()
@@ -222,7 +222,7 @@ var lossLaws = []law{
 		}()
 		synctest.Wait()
 		w.memory.Evict("k:1")
-		mine := <-got // though the other has not unlocked
+		mine := <-got // although the first holder has not unlocked
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 		wantBusy(t, w.another().Mutex("k:1"))
 		unlock(t, mine)
@@ -232,18 +232,18 @@ var lossLaws = []law{
 		unlock(t, hold)
 		time.Sleep(2 * lease)
 		if cause := context.Cause(ctx); cause != interlock.ErrReleased { //nolint:errorlint // identity is the point
-			t.Errorf("cause = %v", cause)
+			t.Errorf("cause = %v, want ErrReleased", cause)
 		}
 		if n := w.client.Stats().Lost; n != 0 {
-			t.Errorf("%d losses counted", n)
+			t.Errorf("%d losses counted, want none", n)
 		}
 		if hold.Left() != 0 {
-			t.Errorf("%v left", hold.Left())
+			t.Errorf("Left() = %v, want 0", hold.Left())
 		}
 	}},
 }
 
-// TestHandOverAfterSleep is not a law: in virtual time both clocks are one.
+// TestHandOverAfterSleep is not a law: in virtual time, both clocks are the same.
 func TestHandOverAfterSleep(t *testing.T) {
 	c := interlock.New(nil)
 	c.MadeBefore(time.Hour)
@@ -259,7 +259,7 @@ func TestHandOverAfterSleep(t *testing.T) {
 	unlock(t, hold)
 	mine := <-got
 	if c.Stats().HandedOver != 1 || mine.Left() < lease/2 {
-		t.Errorf("handed over %d times, with %v left of %v", c.Stats().HandedOver, mine.Left(), lease)
+		t.Errorf("the lock was handed over %d times, with %v left of %v; want once, with at least half", c.Stats().HandedOver, mine.Left(), lease)
 	}
 	unlock(t, mine)
 }

@@ -22,14 +22,14 @@ var multiLaws = []law{
 			wantBusy(t, w.another().Mutex(k))
 		}
 		if hold.Key() != "k:1,k:2,k:3" || len(hold.Parts()) != 3 || hold.Left() <= 0 {
-			t.Errorf("a hold of %q in %d parts, %v left", hold.Key(), len(hold.Parts()), hold.Left())
+			t.Errorf("Key() = %q with %d parts and %v left, want k:1,k:2,k:3 with 3 parts", hold.Key(), len(hold.Parts()), hold.Left())
 		}
 		unlock(t, hold)
 		for _, k := range keys {
 			wantFree(t, w.another().Mutex(k))
 		}
 		if hold.Left() != 0 {
-			t.Errorf("%v are left of what was released", hold.Left())
+			t.Errorf("Left() = %v after Unlock, want 0", hold.Left())
 		}
 	}},
 	{"a repeated key is acquired once", func(t *testing.T, w *world) {
@@ -39,7 +39,7 @@ var multiLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"no keys are no lock", func(t *testing.T, w *world) {
+	{"a Multi without keys is refused", func(t *testing.T, w *world) {
 		_, _, err := w.client.Multi(nil).Lock(t.Context())
 		wantErr(t, err, interlock.ErrKey)
 	}},
@@ -55,7 +55,7 @@ var multiLaws = []law{
 		_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}).TryLock(t.Context())
 		var busy *interlock.ContendedError
 		if !errors.As(err, &busy) || busy.Key != "k:2" {
-			t.Errorf("got %v, want to be told that k:2 is held", err)
+			t.Errorf("TryLock = %v, want a ContendedError for k:2", err)
 		}
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:3"))
@@ -81,7 +81,7 @@ var multiLaws = []law{
 					defer func() { in-- }()
 					time.Sleep(time.Millisecond)
 					if in != 1 {
-						t.Errorf("%d hold them all at once", in)
+						t.Errorf("%d callers hold all locks at once, want 1", in)
 					}
 					return nil
 				})
@@ -150,7 +150,7 @@ var multiLaws = []law{
 			time.Sleep(lease)
 			var why *interlock.LostError
 			if !errors.As(context.Cause(ctx), &why) || why.Key != lost {
-				t.Errorf("the cause is %v, want that %s was lost", context.Cause(ctx), lost)
+				t.Errorf("cause = %v, want a LostError for %s", context.Cause(ctx), lost)
 			}
 			wantErr(t, hold.Unlock(), interlock.ErrLost)
 			w.client.Idle()
@@ -212,12 +212,12 @@ var multiLaws = []law{
 		wantErr(t, err, interlock.ErrLost)
 		unlock(t, theirs)
 	}},
-	{"Wait bounds the first look, too", func(t *testing.T, w *world) {
+	{"Wait bounds the first attempt, too", func(t *testing.T, w *world) {
 		for _, do := range []enginetest.Action{enginetest.Refuse, enginetest.Hang} {
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: do})
 			wantIn(t, 0, 100*time.Millisecond, func() {
 				if _, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Wait(100*time.Millisecond)).Lock(t.Context()); err == nil {
-					t.Error("taken from an engine that is down")
+					t.Error("Lock succeeded although the engine is down")
 				}
 			})
 			w.engine.Heal()
@@ -251,10 +251,10 @@ var multiLaws = []law{
 		time.AfterFunc(time.Second, func() { _ = theirs.Unlock() })
 		_, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"})) // the first is a second older
 		if left := hold.Left(); left > lease-time.Second {
-			t.Errorf("%v are left, want no more than of the first", left)
+			t.Errorf("Left() = %v, want at most that of the first lock", left)
 		}
 		if one, two := hold.Parts()[0].Left(), hold.Parts()[1].Left(); hold.Left() > min(one, two) {
-			t.Errorf("%v are left, of the parts %v and %v", hold.Left(), one, two)
+			t.Errorf("Left() = %v, want at most that of either part, %v and %v", hold.Left(), one, two)
 		}
 		unlock(t, hold)
 	}},
@@ -263,7 +263,7 @@ var multiLaws = []law{
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(ctx)
 		var busy *interlock.ContendedError
 		if !errors.As(err, &busy) || !busy.Self {
-			t.Errorf("got %v, want a ContendedError of its own", err)
+			t.Errorf("Lock = %v, want a ContendedError with Self", err)
 		}
 		wantFree(t, w.another().Mutex("k:1"))
 		m := w.client.Multi([]string{"k:1", "k:2"}, interlock.Reentrant())
@@ -276,7 +276,7 @@ var multiLaws = []law{
 		wantBusy(t, w.another().Mutex("k:2"))
 		unlock(t, outer)
 	}},
-	{"a closed client keeps none", func(t *testing.T, w *world) {
+	{"a client closed during an acquisition keeps no lock of the Multi", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Second})
 		failed := make(chan error)
 		go func() {
@@ -313,10 +313,10 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:2"))
 	}},
-	{"a nil Multi is no lock for Call", func(t *testing.T, w *world) {
+	{"Call with a nil Multi runs without a lock", func(t *testing.T, w *world) {
 		var none *interlock.Multi
 		if v, err := interlock.Call(t.Context(), none, func(context.Context) (int, error) { return 7, nil }); v != 7 || err != nil {
-			t.Errorf("got %d, %v", v, err)
+			t.Errorf("Call = %d, %v; want 7, nil", v, err)
 		}
 	}},
 }

@@ -40,20 +40,20 @@ var operatorLaws = []law{
 			holds = append(holds, h)
 			info, err := w.another().Inspect(t.Context(), fmt.Sprint("a:", i+1))
 			if err != nil || len(info.Holders) != 1 {
-				t.Fatalf("%+v, error %v; want one holder", info, err)
+				t.Fatalf("Inspect = %+v, error %v; want one holder", info, err)
 			}
 			if got := info.Holders[0]; got.Holder != h.Holder() || got.Fence != h.Fence() || got.Count != 1 || got.Left <= 0 || got.Left > lease {
 				t.Errorf("%s: the holder is %+v, want %s with fence %d", info.Kind, got, h.Holder(), h.Fence())
 			}
 		}
 		if got := keys(t, w.another(), ""); !slices.Equal(got, []string{"a:1", "a:2", "a:3", "a:4", "a:5"}) {
-			t.Errorf("listed %v", got)
+			t.Errorf("Locks listed %v, want all five keys", got)
 		}
 		for _, h := range holds {
 			unlock(t, h)
 		}
 		if got := keys(t, w.another(), ""); len(got) != 0 {
-			t.Errorf("listed %v after all were released", got)
+			t.Errorf("Locks listed %v after all were released, want none", got)
 		}
 	}},
 	{"a thousand locks are all listed", func(t *testing.T, w *world) {
@@ -64,20 +64,20 @@ var operatorLaws = []law{
 			want = append(want, key)
 		}
 		if got := keys(t, w.another(), "a:*"); !slices.Equal(got, want) {
-			t.Errorf("%d are listed, want %d", len(got), len(want))
+			t.Errorf("%d locks are listed, want %d", len(got), len(want))
 		}
 		w.client.ReleaseAll()
 	}},
-	{"a holder can be named", func(t *testing.T, w *world) {
+	{"an operator sees which program holds a lock", func(t *testing.T, w *world) {
 		shop := w.another(interlock.Name("shop"))
 		_, hold := lock(t, shop.Mutex("a:1"))
 		shop.Idle()
 		info, err := w.client.Inspect(t.Context(), "a:1")
 		if err != nil || len(info.Holders) != 1 || info.Holders[0].Client == nil {
-			t.Fatalf("%+v, error %v; want a holder with a client", info, err)
+			t.Fatalf("Inspect = %+v, error %v; want a holder with a client", info, err)
 		}
 		if c := info.Holders[0].Client; c.Name != "shop" || c.PID == 0 || c.Host == "" || c.Since.IsZero() {
-			t.Errorf("the client is %+v", c)
+			t.Errorf("the client is %+v, want the name shop, a host, a PID and a start", c)
 		}
 		unlock(t, hold)
 	}},
@@ -86,7 +86,7 @@ var operatorLaws = []law{
 		time.Sleep(10 * time.Hour)
 		info, err := w.another().Inspect(t.Context(), "a:1")
 		if err != nil || len(info.Holders) != 1 || info.Holders[0].Client == nil {
-			t.Errorf("%+v, error %v; want a holder with a client", info, err)
+			t.Errorf("Inspect = %+v, error %v; want a holder with a client", info, err)
 		}
 		unlock(t, hold)
 	}},
@@ -97,7 +97,7 @@ var operatorLaws = []law{
 			unlock(t, hold)
 		}
 		if n := w.engine.Calls(enginetest.OpRegister); n < 2 || n > 3 {
-			t.Errorf("%d times in a minute", n)
+			t.Errorf("the client registered %d times in a minute, want 2 or 3", n)
 		}
 	}},
 	{"a client without locks does not register again", func(t *testing.T, w *world) {
@@ -107,7 +107,7 @@ var operatorLaws = []law{
 		unlock(t, hold)
 		time.Sleep(time.Second)
 		if n := w.engine.Calls(enginetest.OpRegister) - before; n != 0 {
-			t.Errorf("%d times after it was free", n)
+			t.Errorf("the client registered %d times after its last lock was released, want never", n)
 		}
 	}},
 	{"a closed client does not register", func(t *testing.T, w *world) {
@@ -120,17 +120,17 @@ var operatorLaws = []law{
 		before := w.engine.Calls(enginetest.OpRegister)
 		time.Sleep(time.Second)
 		if n := w.memory.Len(); n != 0 {
-			t.Errorf("the engine keeps %d things for a client that is closed", n)
+			t.Errorf("the engine keeps %d entries of a closed client, want none", n)
 		}
 		if members, err := w.engine.Capabilities().Inspector.Members(t.Context(), []string{strings.Split(hold.Holder(), ":")[0]}); err != nil || len(members) != 0 {
-			t.Errorf("it is still known: %v, error %v", members, err)
+			t.Errorf("Members = %v, error %v; want no registration of a closed client", members, err)
 		}
 		time.Sleep(time.Minute)
 		if n := w.engine.Calls(enginetest.OpRegister) - before; n != 0 {
-			t.Errorf("%d times after it was closed", n)
+			t.Errorf("the client registered %d times after it was closed, want never", n)
 		}
 	}},
-	{"a failed registration costs no lock", func(t *testing.T, w *world) {
+	{"a failed registration does not affect locks", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRegister, Do: enginetest.Hang})
 		wantIn(t, 0, 0, func() { wantFree(t, w.client.Mutex("a:1")) })
 	}},
@@ -153,7 +153,7 @@ var operatorLaws = []law{
 			}
 		}
 		if got := keys(t, w.another(interlock.Prefix("sh*p:")), ""); !slices.Equal(got, []string{"sh*p:order:9"}) {
-			t.Errorf("a prefix is no pattern, but lists %v", got)
+			t.Errorf("the prefix sh*p: lists %v, want it taken literally", got)
 		}
 		for _, h := range holds {
 			unlock(t, h)
@@ -164,16 +164,16 @@ var operatorLaws = []law{
 		a := newArrivals(t)
 		clients := []*interlock.Client{w.another(interlock.Name("first")), w.another(interlock.Name("second"))}
 		for i, c := range clients {
-			wantFree(t, c.Mutex("b:1")) // so that it is known
+			wantFree(t, c.Mutex("b:1")) // registers the client
 			a.arrive(t.Context(), i, c.Mutex("a:1", interlock.Fair()))
 		}
 		info, err := w.client.Inspect(t.Context(), "a:1")
 		if err != nil || len(info.Waiters) != 2 || info.Kind != interlock.KindFair {
-			t.Fatalf("%+v, error %v; want two who wait for a fair lock", info, err)
+			t.Fatalf("Inspect = %+v, error %v; want two waiters for a fair lock", info, err)
 		}
 		for i, want := range []string{"first", "second"} {
 			if c := info.Waiters[i].Client; c == nil || c.Name != want {
-				t.Errorf("number %d is %+v, want %s", i, c, want)
+				t.Errorf("the client of waiter %d is %+v, want %s", i, c, want)
 			}
 		}
 		unlock(t, hold)
@@ -181,10 +181,10 @@ var operatorLaws = []law{
 	}},
 	{"a free lock has no holders", func(t *testing.T, w *world) {
 		if info, err := w.client.Inspect(t.Context(), "a:1"); err != nil || len(info.Holders) != 0 {
-			t.Errorf("%+v, error %v", info, err)
+			t.Errorf("Inspect = %+v, error %v; want no holders", info, err)
 		}
 		if info, err := w.client.ForceRelease(t.Context(), "a:1"); err != nil || len(info.Holders) != 0 {
-			t.Errorf("%+v, error %v", info, err)
+			t.Errorf("ForceRelease = %+v, error %v; want no holders", info, err)
 		}
 	}},
 	{"a lock released by force is free at once, and its holder learns within half a second", func(t *testing.T, w *world) {
@@ -194,7 +194,7 @@ var operatorLaws = []law{
 				time.Sleep(held)
 				taken, err := w.another().ForceRelease(t.Context(), "a:1")
 				if err != nil || len(taken.Holders) != 1 || taken.Holders[0].Holder != hold.Holder() {
-					t.Fatalf("took %+v, error %v; want it from %s", taken, err, hold.Holder())
+					t.Fatalf("ForceRelease = %+v, error %v; want the holder %s", taken, err, hold.Holder())
 				}
 				wantFree(t, w.another().Mutex("a:1"))
 				wantIn(t, 0, 500*time.Millisecond, func() { <-ctx.Done() })
@@ -211,7 +211,7 @@ var operatorLaws = []law{
 		a.arrive(t.Context(), 1, w.another().RWMutex("a:1").Write())
 		taken, err := w.another().ForceRelease(t.Context(), "a:1")
 		if err != nil || len(taken.Holders) != 2 {
-			t.Fatalf("took %+v, error %v; want it from two", taken, err)
+			t.Fatalf("ForceRelease = %+v, error %v; want two holders", taken, err)
 		}
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(1, 1) })
 		<-one.Done()
@@ -246,7 +246,7 @@ var operatorLaws = []law{
 		<-lost.Done()
 		synctest.Wait()
 		if ctx.Err() != nil || explicit.Err() != nil {
-			t.Errorf("%v, %v", context.Cause(ctx), context.Cause(explicit))
+			t.Errorf("the causes of the other contexts are %v and %v, want both contexts live", context.Cause(ctx), context.Cause(explicit))
 		}
 		unlock(t, hold)
 		wantIn(t, 8*time.Second, 9*time.Second, func() { <-explicit.Done() }) // not prolonged by the review
@@ -260,7 +260,7 @@ var operatorLaws = []law{
 			wantErr(t, err, interlock.ErrUnavailable)
 		}
 		if n != 1 {
-			t.Errorf("%d rounds, want 1", n)
+			t.Errorf("%d iterations, want 1", n)
 		}
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpForceRelease, Do: enginetest.LoseReply})
 		_, err := w.client.ForceRelease(t.Context(), "a:1")

@@ -52,10 +52,10 @@ var ownershipLaws = []law{
 			_, _, err := w.client.Mutex("k:1").Lock(ctx)
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || !busy.Self {
-				t.Errorf("err = %v, want a ContendedError of its own", err)
+				t.Errorf("Lock = %v, want a ContendedError with Self", err)
 			}
 			if err == nil || !strings.Contains(err.Error(), "Reentrant") {
-				t.Errorf("%q does not say what to do", err)
+				t.Errorf("the error is %q, want it to mention Reentrant", err)
 			}
 		})
 		unlock(t, hold)
@@ -82,20 +82,20 @@ var ownershipLaws = []law{
 			return w.client.Mutex("k:2", interlock.Reentrant()).Do(ctx, func(ctx context.Context) error {
 				_, hold, err := m.TryLock(ctx)
 				if err != nil {
-					t.Errorf("not recognised below another lock: %v", err)
+					t.Errorf("TryLock under a second lock = %v, want an entry into the first", err)
 					return nil
 				}
 				return hold.Unlock()
 			})
 		})
 	}},
-	{"WithoutHolds leaves", func(t *testing.T, w *world) {
+	{"WithoutHolds removes the holds of a context", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Reentrant())
 		_ = m.Do(t.Context(), func(ctx context.Context) error {
 			_, _, err := m.TryLock(interlock.WithoutHolds(ctx))
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || busy.Self {
-				t.Errorf("err = %v, want another holder", err)
+				t.Errorf("TryLock = %v, want a ContendedError without Self", err)
 			}
 			return nil
 		})
@@ -110,7 +110,7 @@ var ownershipLaws = []law{
 		unlock(t, theirs)
 		_, again, err := m.TryLock(context.WithoutCancel(ctx))
 		if err != nil {
-			t.Fatalf("a stale hold is in the way: %v", err)
+			t.Fatalf("TryLock = %v, want the free lock although the context carries an ended hold", err)
 		}
 		unlock(t, again)
 	}},
@@ -137,10 +137,10 @@ var ownershipLaws = []law{
 			t.Fatal(err)
 		}
 		if a.Fence() != b.Fence() || a.Holder() != b.Holder() {
-			t.Error("not the same holder")
+			t.Errorf("the holders are %s and %s, want the same holder and fence", a.Holder(), b.Holder())
 		}
 		if _, _, err := there.TryLock(as("saga-8")); !errors.Is(err, interlock.ErrContended) {
-			t.Errorf("another owner: %v", err)
+			t.Errorf("TryLock of another owner = %v, want ErrContended", err)
 		}
 		unlock(t, a)
 		wantBusy(t, w.another().Mutex("k:1"))
@@ -173,7 +173,7 @@ var ownershipLaws = []law{
 			t.Fatal(err)
 		}
 		if _, _, err := w.another().Mutex("k:1").TryLock(ctx); !errors.Is(err, interlock.ErrContended) {
-			t.Errorf("two who forgot their names are both in: %v", err)
+			t.Errorf("TryLock of another caller without a name = %v, want ErrContended", err)
 		}
 		unlock(t, hold)
 	}},

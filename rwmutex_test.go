@@ -19,13 +19,13 @@ type plainOnly struct{ engine.Engine }
 
 func (plainOnly) Capabilities() engine.Capabilities { return engine.Capabilities{} }
 
-// listener is an engine that records the last subscription.
-type listener struct {
+// lastRequest is an engine that records the last request for a lock.
+type lastRequest struct {
 	engine.Engine
 	last engine.Request
 }
 
-func (l *listener) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+func (l *lastRequest) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	l.last = r
 	return l.Engine.Acquire(ctx, r)
 }
@@ -90,7 +90,7 @@ var rwmutexLaws = []law{
 			<-a.done
 		}
 		if d := time.Since(start); d > 2*time.Millisecond {
-			t.Errorf("took %v, want one after none", d)
+			t.Errorf("the readers ended after %v, want all of them within 2ms", d)
 		}
 	}},
 	{"a dead waiting writer delays readers by 5 seconds at most", func(t *testing.T, w *world) {
@@ -136,7 +136,7 @@ var rwmutexLaws = []law{
 			wantErr(t, err, interlock.ErrUpgrade)
 		})
 		if n := w.engine.Calls(enginetest.OpAcquire) - calls; n != 0 {
-			t.Errorf("the engine was asked %d times, want none", n)
+			t.Errorf("the engine was asked %d times, want never", n)
 		}
 		unlock(t, reading)
 	}},
@@ -167,7 +167,7 @@ var rwmutexLaws = []law{
 		}
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(1, 1) })
 		wantBusy(t, w.another().RWMutex("k:1").Write())
-		time.Sleep(time.Hour) // renewed
+		time.Sleep(time.Hour) // the read hold is renewed
 		if ctx.Err() != nil {
 			t.Errorf("the reader's context ended: %v", context.Cause(ctx))
 		}
@@ -179,7 +179,7 @@ var rwmutexLaws = []law{
 		ctx, writing := lock(t, w.client.RWMutex("k:1").Write())
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
 		if _, _, err := writing.Downgrade(); err == nil || ctx.Err() != nil {
-			t.Errorf("error %v, and the context is %v; want an error and the write as it was", err, ctx.Err())
+			t.Errorf("error %v, and the context is %v; want an error and a live context", err, ctx.Err())
 		}
 		_, reading, err := writing.Downgrade()
 		if err != nil {
@@ -188,12 +188,12 @@ var rwmutexLaws = []law{
 		wantErr(t, context.Cause(ctx), interlock.ErrReleased)
 		unlock(t, reading)
 	}},
-	{"an unlocked write hold cannot be downgraded, and none twice", func(t *testing.T, w *world) {
+	{"a write hold cannot be downgraded after Unlock, or twice", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		_, writing := lock(t, m.Write())
 		unlock(t, writing)
 		if _, _, err := writing.Downgrade(); err == nil {
-			t.Error("a write that was over went on as a read")
+			t.Error("a write hold was downgraded after Unlock")
 		}
 		_, writing = lock(t, m.Write())
 		_, reading, err := writing.Downgrade()
@@ -201,9 +201,9 @@ var rwmutexLaws = []law{
 			t.Fatal(err)
 		}
 		if _, _, err := writing.Downgrade(); err == nil {
-			t.Error("a write went on as two reads")
+			t.Error("a write hold was downgraded twice")
 		}
-		unlock(t, writing) // is free
+		unlock(t, writing) // has no effect
 		wantBusy(t, w.another().RWMutex("k:1").Write())
 		unlock(t, reading)
 		wantFree(t, w.another().RWMutex("k:1").Write())
@@ -230,7 +230,7 @@ var rwmutexLaws = []law{
 		for _, m := range []interlock.Locker{w.client.Mutex("k:1"), w.client.RWMutex("k:2").Read(), w.client.Multi([]string{"k:3", "k:4"})} {
 			_, hold := lock(t, m)
 			if _, _, err := hold.Downgrade(); err == nil {
-				t.Errorf("%q was downgraded", hold.Key())
+				t.Errorf("the hold of %q was downgraded, want an error", hold.Key())
 			}
 			unlock(t, hold)
 		}
@@ -253,7 +253,7 @@ var rwmutexLaws = []law{
 			busy, _ := err.(*interlock.ContendedError) //nolint:errorlint // exactly this
 			return busy
 		}(); busy == nil || !busy.Self {
-			t.Errorf("got %v, want a ContendedError of its own", busy)
+			t.Errorf("Lock = %v, want a ContendedError with Self", busy)
 		}
 		unlock(t, reading)
 	}},
@@ -303,7 +303,7 @@ var rwmutexLaws = []law{
 			}
 			_, hold := lock(t, side)
 			if hold.Fence() <= last {
-				t.Errorf("fence %d after %d", hold.Fence(), last)
+				t.Errorf("fence %d follows fence %d, want a higher one", hold.Fence(), last)
 			}
 			last = hold.Fence()
 			unlock(t, hold)
@@ -315,12 +315,12 @@ var rwmutexLaws = []law{
 		second, two := lock(t, m.Read())
 		unlock(t, one)
 		if first.Err() == nil || second.Err() != nil {
-			t.Errorf("the first is %v, the second %v; want the first to have ended", first.Err(), second.Err())
+			t.Errorf("the contexts' errors are %v and %v, want only the first context done", first.Err(), second.Err())
 		}
 		unlock(t, two)
 	}},
 	{"the options of a lock reach the engine, whatever the kind", func(t *testing.T, w *world) {
-		e := &listener{Engine: w.engine}
+		e := &lastRequest{Engine: w.engine}
 		c := w.on(e, interlock.Fenced())
 		for kind, m := range map[interlock.Kind]interlock.Locker{
 			interlock.KindExclusive: c.Mutex("k:1"),
@@ -333,7 +333,7 @@ var rwmutexLaws = []law{
 			r := e.last
 			if r.Kind != kind || !r.Fenced || r.Lease != lease || (r.QueueLease > 0) != (kind != interlock.KindExclusive) ||
 				(r.FenceReserve > 0) != (kind == interlock.KindExclusive) || (r.Limit == 7) != (kind == interlock.KindPermit) {
-				t.Errorf("%s: asked for %+v", kind, r)
+				t.Errorf("%s: the request is %+v, want the options of the lock", kind, r)
 			}
 			unlock(t, hold)
 		}
@@ -362,9 +362,9 @@ var rwmutexLaws = []law{
 		synctest.Wait()
 		unlock(t, reading)
 		<-done
-		slices.Sort(got) // that of a release is told when the next may have begun
-		if s := fmt.Sprint(got); s != "[acquired read acquired write released read released write waiting write]" {
-			t.Error(s)
+		slices.Sort(got) // a release may be traced after the next acquisition
+		if s, want := fmt.Sprint(got), "[acquired read acquired write released read released write waiting write]"; s != want {
+			t.Errorf("the events are %s, want %s", s, want)
 		}
 	}},
 }

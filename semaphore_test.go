@@ -30,7 +30,7 @@ var semaphoreLaws = []law{
 			})
 		})
 		if most.Load() != 3 {
-			t.Errorf("%d held a permit at once, want 3", most.Load())
+			t.Errorf("%d callers held a permit at once, want 3", most.Load())
 		}
 	}},
 	{"permits are granted in order of arrival", func(t *testing.T, w *world) {
@@ -68,7 +68,7 @@ var semaphoreLaws = []law{
 		}
 		time.Sleep(time.Hour)
 		if _, _, err := w.another().Semaphore("k:1", 1).TryAcquire(t.Context()); ctx.Err() != nil || err == nil {
-			t.Errorf("the context is %v, and another got %v", ctx.Err(), err)
+			t.Errorf("the context's error is %v, and TryAcquire of another client = %v; want nil and an error", ctx.Err(), err)
 		}
 		w.memory.Evict("k:1")
 		time.Sleep(lease)

@@ -35,7 +35,7 @@ var stripedLaws = []law{
 		})
 		for stripe, n := range used {
 			if n != 1 {
-				t.Errorf("%d are at stripe %d", n, stripe)
+				t.Errorf("%d callers held stripe %d, want 1", n, stripe)
 			}
 		}
 	}},
@@ -52,7 +52,7 @@ var stripedLaws = []law{
 			}
 		})
 		if err := s.All().Do(t.Context(), func(context.Context) error { in++; return nil }); err != nil || in != 1 {
-			t.Error(err)
+			t.Errorf("Do = %v after %d runs; want nil and 1", err, in)
 		}
 	}},
 	{"a waiter gets any stripe that becomes free within a second", func(t *testing.T, w *world) {
@@ -87,13 +87,13 @@ var stripedLaws = []law{
 			}
 			err = s.Do(ctx, func(ctx context.Context, stripe int) error {
 				if stripe != 1 {
-					t.Errorf("stripe %d was taken twice", stripe)
+					t.Errorf("Do acquired stripe %d, want 1: ctx holds 0", stripe)
 				}
 				return s.Do(ctx, func(context.Context, int) error { return nil })
 			})
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || !busy.Self {
-				t.Errorf("got %v, want to be told that the context holds them all", err)
+				t.Errorf("Do = %v, want a ContendedError with Self", err)
 			}
 			unlock(t, hold)
 		}
@@ -102,7 +102,7 @@ var stripedLaws = []law{
 		_, hold := lock(t, w.another().Striped("k:1", 8).All())
 		_ = w.client.Striped("k:1", 8, interlock.Wait(5*time.Second)).Do(t.Context(), func(context.Context, int) error { return nil })
 		if n := w.client.Stats().Contended; n != 1 {
-			t.Errorf("counted %d times, want once", n)
+			t.Errorf("Contended = %d, want 1", n)
 		}
 		unlock(t, hold)
 	}},
@@ -122,12 +122,12 @@ var stripedLaws = []law{
 			id := fmt.Sprint("user-", i)
 			one, two := w.client.Striped("k:1", 4).For(id), w.another().Striped("k:1", 4).For(id)
 			if one.Key() != two.Key() {
-				t.Errorf("%s is at %s and at %s", id, one.Key(), two.Key())
+				t.Errorf("%s has the stripes %s and %s, want the same in both processes", id, one.Key(), two.Key())
 			}
 			used[one.Key()] = true
 		}
 		if len(used) != 4 {
-			t.Errorf("a hundred ids lie in %d stripes, want 4", len(used))
+			t.Errorf("a hundred ids use %d stripes, want 4", len(used))
 		}
 	}},
 	{"stripes are tried in random order", func(t *testing.T, w *world) {
@@ -139,7 +139,7 @@ var stripedLaws = []law{
 			})
 		}
 		if len(used) != 4 {
-			t.Errorf("%d of 4 stripes were used", len(used))
+			t.Errorf("%d stripes were used, want 4", len(used))
 		}
 	}},
 	{"an invalid number of stripes is refused", func(t *testing.T, w *world) {

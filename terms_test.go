@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// Every caller's own terms decide its answer: the goroutine that leads the local
-// queue has other terms, and an outage is no holder.
+// Each caller's own options decide its answer, even if the leader of its local queue has
+// other options. An outage is not reported as a holder.
 var termsLaws = []law{
 	{"a waiter behind the leader gets ErrUnavailable during an outage", func(t *testing.T, w *world) {
 		for _, do := range []enginetest.Action{enginetest.Refuse, enginetest.Hang, enginetest.LoseReply} {
@@ -25,7 +25,7 @@ var termsLaws = []law{
 			lead.end()
 		}
 	}},
-	{"a waiter whose context ends during an outage is not told that the lock is held", func(t *testing.T, w *world) {
+	{"a waiter whose context ends during an outage gets no ErrContended", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		lead := inBackground(t, w.client.Mutex("k:1"))
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -34,7 +34,7 @@ var termsLaws = []law{
 		wantErr(t, err, context.DeadlineExceeded)
 		wantErr(t, err, interlock.ErrUnavailable)
 		if errors.Is(err, interlock.ErrContended) {
-			t.Errorf("%v: the lock is free", err)
+			t.Errorf("Lock error = %v, want none that matches ErrContended: the lock is free", err)
 		}
 		w.engine.Heal()
 		lead.end()
@@ -45,7 +45,7 @@ var termsLaws = []law{
 		at := &engine.BusyError{Holder: hold.Holder()}
 		for _, text := range []string{busy.Error(), at.Error()} {
 			if strings.Contains(text, hold.Holder()) || !strings.Contains(text, engine.ShortHolder(hold.Holder())) {
-				t.Errorf("%q, want a hash of the holder", text)
+				t.Errorf("the error is %q, want a hash of the holder in it", text)
 			}
 		}
 		unlock(t, hold)
@@ -56,7 +56,7 @@ var termsLaws = []law{
 		v, err := interlock.Call(t.Context(), w.client.Mutex("k:1", interlock.Wait(200*time.Millisecond)),
 			func(context.Context) (string, error) { return "work", nil }, interlock.OrValue("fallback"))
 		if v != "" || !errors.Is(err, interlock.ErrUnavailable) {
-			t.Errorf("got %q and error %v, want ErrUnavailable", v, err)
+			t.Errorf("Call = %q, %v; want ErrUnavailable", v, err)
 		}
 		w.engine.Heal()
 		lead.end()
@@ -165,14 +165,14 @@ var termsLaws = []law{
 		}
 		lead.end()
 	}},
-	{"a single attempt behind a leader that polls gets a free lock's answer", func(t *testing.T, w *world) {
+	{"a single attempt behind a leader that polls makes the leader ask at once", func(t *testing.T, w *world) {
 		slow := interlock.Poll(func(int) time.Duration { return 8 * time.Second })
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		lead := inBackground(t, w.client.Mutex("k:1", slow))
 		unlock(t, hold) // which the leader will not see for eight seconds
 		wantIn(t, 0, time.Millisecond, func() {
 			if busy := wantBusy(t, w.client.Mutex("k:1")); busy.Holder == hold.Holder() {
-				t.Error("the lock is said to be held by a holder that released it")
+				t.Error("the error names a holder that has released the lock")
 			}
 		})
 		wantIn(t, 0, time.Millisecond, lead.end) // the leader was first, and has it
@@ -183,7 +183,7 @@ var termsLaws = []law{
 		calls := 0
 		lead := inBackground(t, w.client.Mutex("k:1", interlock.Poll(func(n int) time.Duration {
 			if calls++; n != calls {
-				t.Errorf("pause %d is called %d", calls, n)
+				t.Errorf("Backoff got %d tries for pause %d", n, calls)
 			}
 			return time.Second
 		})))
@@ -191,7 +191,7 @@ var termsLaws = []law{
 			wantBusy(t, w.client.Mutex("k:1"))
 		}
 		if calls != 1 {
-			t.Errorf("20 single attempts made %d pauses of the leader, want 1", calls)
+			t.Errorf("the leader paused %d times during 20 single attempts, want once", calls)
 		}
 		unlock(t, hold)
 		lead.end()
@@ -218,8 +218,8 @@ type acquisition struct {
 	err  error
 }
 
-// inBackground starts to acquire a lock, and returns when the engine has answered or
-// cannot.
+// inBackground starts to acquire a lock, and returns when that goroutine is blocked or
+// has ended.
 func inBackground(t *testing.T, m interlock.Locker) *acquisition {
 	a := &acquisition{t: t, done: make(chan struct{})}
 	go func() {
@@ -249,6 +249,6 @@ func wantUnavailable(t *testing.T, m interlock.Locker) {
 	_, _, err := m.Lock(t.Context())
 	wantErr(t, err, interlock.ErrUnavailable)
 	if errors.Is(err, interlock.ErrContended) {
-		t.Errorf("%v: an outage is no holder", err)
+		t.Errorf("Lock error = %v, want none that matches ErrContended", err)
 	}
 }

@@ -45,7 +45,7 @@ var traceLaws = []law{
 			}
 		}
 		if strings.Contains(out.String(), hold.Holder()) {
-			t.Error("the log tells a holder in full")
+			t.Error("the log contains a holder id, want only its hash")
 		}
 		if t.Failed() {
 			t.Log(out.String())
@@ -63,11 +63,11 @@ var traceLaws = []law{
 			got = append(got, e.Problem)
 		}
 		if len(warned) != 4 {
-			t.Fatalf("pointed out: %q", got)
+			t.Fatalf("the warnings are %q, want 4", got)
 		}
 		for i, want := range []string{"no identifier", "ends in a colon", "longer than 64", "longer than 64"} {
 			if !strings.Contains(warned[i].Problem, want) {
-				t.Errorf("%q, want it to say %q", warned[i].Problem, want)
+				t.Errorf("warning %d is %q, want %q in it", i, warned[i].Problem, want)
 			}
 		}
 	}},
@@ -81,7 +81,7 @@ var traceLaws = []law{
 		_, hold := lock(t, c.Mutex("k:1"))
 		unlock(t, hold)
 		if a != 1 || b != 1 || released != 1 {
-			t.Errorf("told %d, %d and %d times", a, b, released)
+			t.Errorf("the functions were called %d, %d and %d times, want once each", a, b, released)
 		}
 	}},
 	{"wait and hold times are traced and counted", func(t *testing.T, w *world) {
@@ -97,13 +97,13 @@ var traceLaws = []law{
 		time.Sleep(2 * time.Second)
 		unlock(t, hold)
 		if got.Waited != 3*time.Second || got.Tries < 2 || got.HandedOver || got.Fence != hold.Fence() {
-			t.Errorf("acquired: %+v", got)
+			t.Errorf("Acquired = %+v, want 3s of waiting, at least 2 tries, and no handover", got)
 		}
 		if left.Held != 2*time.Second {
-			t.Errorf("released: %+v", left)
+			t.Errorf("Released = %+v, want it held for 2s", left)
 		}
 		if s := c.Stats(); s.Acquired != 1 || s.Released != 1 || s.Held != 2*time.Second || s.Waited != 3*time.Second || s.Live != 0 {
-			t.Errorf("stats: %+v", s)
+			t.Errorf("Stats = %+v, want one lock acquired and released, 2s held, 3s waited", s)
 		}
 	}},
 	{"a clean-up is traced and counted (L2)", func(t *testing.T, w *world) {
@@ -118,7 +118,7 @@ var traceLaws = []law{
 		}
 		c.Idle()
 		if len(got) != 1 || !got[0].Found || got[0].Err != nil || c.Stats().CleanedUp != 1 {
-			t.Errorf("cleaned up: %+v", got)
+			t.Errorf("CleanedUp = %+v, want one event with Found", got)
 		}
 	}},
 }

@@ -46,10 +46,10 @@ var waitingLaws = []law{
 			_, _, err := w.client.Mutex("k:1", interlock.Wait(2*time.Second)).Lock(t.Context())
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || busy.Holder != hold.Holder() || busy.RetryAfter <= 0 {
-				t.Errorf("err = %v", err)
+				t.Errorf("Lock = %v, want a ContendedError with the holder and RetryAfter", err)
 			}
 			if errors.Is(err, context.DeadlineExceeded) {
-				t.Error("the caller's context is not over")
+				t.Error("the error matches DeadlineExceeded, but the caller's context is not done")
 			}
 		})
 		unlock(t, hold)
@@ -93,18 +93,18 @@ var waitingLaws = []law{
 			wantErr(t, err, cause)
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || busy.Holder != hold.Holder() {
-				t.Errorf("err = %v, want it to name %q", err, hold.Holder())
+				t.Errorf("Lock = %v, want a ContendedError with the holder %q", err, hold.Holder())
 			}
 		})
 		unlock(t, hold)
 		wantFree(t, w.client.Mutex("k:1"))
 	}},
-	{"Poll waits by its own back-off and does not listen", func(t *testing.T, w *world) {
+	{"Poll waits as its Backoff says, and does not listen", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		tries := 0
 		backoff := func(n int) time.Duration {
 			if tries++; n != tries {
-				t.Errorf("try %d was called %d", tries, n)
+				t.Errorf("Backoff got %d tries, want %d", n, tries)
 			}
 			return 4 * time.Second
 		}
@@ -133,10 +133,10 @@ var waitingLaws = []law{
 		unlock(t, hold)
 		synctest.Wait()
 		if got.Load() != 1 {
-			t.Errorf("%d got the lock, want 1", got.Load())
+			t.Errorf("%d processes got the lock, want 1", got.Load())
 		}
 		if n := w.engine.Calls(enginetest.OpAcquire) - before; n > processes {
-			t.Errorf("one release made %d tries, want one for each of %d processes at most", n, processes)
+			t.Errorf("one release caused %d requests, want at most one for each of %d processes", n, processes)
 		}
 		time.Sleep(time.Minute)
 	}},

@@ -26,8 +26,8 @@ var watchdogLaws = []law{
 		if n := w.client.Stats().Renewed; n != 8640 {
 			t.Errorf("renewed %d times in a day, want 8640", n)
 		}
-		if n := w.engine.Calls(enginetest.OpRenew); n != 8642 { // and two looks whether an operator has taken it
-			t.Errorf("%d calls in a day, want 8642", n)
+		if n := w.engine.Calls(enginetest.OpRenew); n != 8642 { // two more check for a forced release
+			t.Errorf("%d renewal calls in a day, want 8642", n)
 		}
 	}},
 	{"renewal continues after cancellation and stops at Unlock", func(t *testing.T, w *world) {
@@ -43,7 +43,7 @@ var watchdogLaws = []law{
 		n := w.engine.Calls(enginetest.OpRenew)
 		time.Sleep(time.Hour)
 		if w.engine.Calls(enginetest.OpRenew) != n {
-			t.Error("renewed after unlock")
+			t.Error("the lease was renewed after Unlock")
 		}
 	}},
 	{"a failed renewal is retried", func(t *testing.T, w *world) {
@@ -53,7 +53,7 @@ var watchdogLaws = []law{
 		w.engine.Heal()
 		time.Sleep(time.Minute)
 		if ctx.Err() != nil {
-			t.Errorf("lost: %v", context.Cause(ctx))
+			t.Errorf("the lock was lost: %v", context.Cause(ctx))
 		}
 		if n := w.client.Stats().RenewFailed; n < 5 {
 			t.Errorf("%d failed renewals counted, want several", n)
@@ -65,16 +65,16 @@ var watchdogLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang, Times: 3})
 		time.Sleep(time.Minute)
 		if ctx.Err() != nil {
-			t.Errorf("lost: %v", context.Cause(ctx))
+			t.Errorf("the lock was lost: %v", context.Cause(ctx))
 		}
 		unlock(t, hold)
 	}},
-	{"a renewal whose reply was lost is no loss", func(t *testing.T, w *world) {
+	{"a lost reply to a renewal does not lose the lock", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 4})
 		time.Sleep(time.Minute)
 		if ctx.Err() != nil {
-			t.Errorf("lost: %v", context.Cause(ctx))
+			t.Errorf("the lock was lost: %v", context.Cause(ctx))
 		}
 		unlock(t, hold)
 	}},
@@ -85,8 +85,8 @@ var watchdogLaws = []law{
 			holds = append(holds, hold)
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
-		if n := w.engine.Calls(enginetest.OpRenew); n > 4 { // two of them to look whether an operator has taken something
-			t.Errorf("%d calls for 500 locks, want a few", n)
+		if n := w.engine.Calls(enginetest.OpRenew); n > 4 { // two of them check for a forced release
+			t.Errorf("%d renewal calls for 500 locks, want at most 4", n)
 		}
 		if n := w.client.Stats().Renewed; n != 500 {
 			t.Errorf("%d leases renewed, want 500", n)
@@ -107,7 +107,7 @@ var watchdogLaws = []law{
 			}
 		})
 		if ctx.Err() != nil {
-			t.Errorf("lost: %v", context.Cause(ctx))
+			t.Errorf("the lock was lost: %v", context.Cause(ctx))
 		}
 		unlock(t, hold)
 	}},
@@ -133,11 +133,11 @@ var watchdogLaws = []law{
 	{"Watchdog sets the lease that is renewed", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Watchdog(3*time.Second)))
 		if left := hold.Left(); left > 3*time.Second {
-			t.Errorf("%v left of 3 s", left)
+			t.Errorf("Left() = %v, want at most 3s", left)
 		}
 		time.Sleep(time.Minute)
 		if n := w.client.Stats().Renewed; n < 58 || n > 60 {
-			t.Errorf("renewed %d times in a minute, want every second", n)
+			t.Errorf("the lease was renewed %d times in a minute, want 58 to 60", n)
 		}
 		unlock(t, hold)
 	}},
@@ -152,7 +152,7 @@ var watchdogLaws = []law{
 			wantErr(t, err, interlock.ErrMaxHold)
 		})
 		w.client.Idle()
-		wantFree(t, w.another().Mutex("k:1")) // unlocking it gave it back
+		wantFree(t, w.another().Mutex("k:1")) // Unlock released it
 	}},
 	{"a holder that ignores MaxHold keeps the lock for one more lease at most", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.MaxHold(time.Minute)))
@@ -177,27 +177,27 @@ var watchdogLaws = []law{
 	}},
 }
 
-// slowAnswers is an engine that applies renewals at once and answers late.
+// slowAnswers is an engine that applies renewals at once and replies after a delay.
 type slowAnswers struct {
 	engine.Engine
-	by time.Duration
+	delay time.Duration
 }
 
 func (s slowAnswers) Renew(ctx context.Context, rs []engine.Request) []error {
 	errs := s.Engine.Renew(ctx, rs)
-	time.Sleep(s.by)
+	time.Sleep(s.delay)
 	return errs
 }
 
-// slowRenewals is an engine that renews slowly, if its context allows.
+// slowRenewals is an engine that renews after a delay, unless the context ends first.
 type slowRenewals struct {
 	engine.Engine
-	time time.Duration
+	delay time.Duration
 }
 
 func (s slowRenewals) Renew(ctx context.Context, rs []engine.Request) []error {
 	select {
-	case <-time.After(s.time):
+	case <-time.After(s.delay):
 		return s.Engine.Renew(ctx, rs)
 	case <-ctx.Done():
 	}

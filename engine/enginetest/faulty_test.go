@@ -16,8 +16,8 @@ const lease = 3 * time.Second
 
 var ann = engine.Request{Key: "k", Holder: "ann", Attempt: "1", Lease: lease}
 
-// villain runs a test in a bubble, on a Faulty around the memory engine.
-func villain(t *testing.T, sentence string, test func(t *testing.T, f *enginetest.Faulty, e *memory.Engine)) {
+// runFaulty runs a test in a bubble, on a Faulty around a memory engine.
+func runFaulty(t *testing.T, sentence string, test func(t *testing.T, f *enginetest.Faulty, e *memory.Engine)) {
 	t.Run(sentence, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := memory.New()
@@ -26,7 +26,7 @@ func villain(t *testing.T, sentence string, test func(t *testing.T, f *enginetes
 	})
 }
 
-// calls is every call an engine answers, each reduced to its error.
+// calls makes each call of an engine, and returns its error.
 var calls = map[enginetest.Op]func(context.Context, engine.Engine) error{
 	enginetest.OpAcquire: func(ctx context.Context, e engine.Engine) error { _, err := e.Acquire(ctx, ann); return err },
 	enginetest.OpRenew:   func(ctx context.Context, e engine.Engine) error { return e.Renew(ctx, []engine.Request{ann})[0] },
@@ -44,7 +44,7 @@ func held(e engine.Engine) bool {
 
 func TestFaults(t *testing.T) {
 	for op, call := range calls {
-		villain(t, "a refused "+string(op)+" does not happen", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
+		runFaulty(t, "a refused "+string(op)+" does not happen", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 			before := op != enginetest.OpAcquire
 			if before {
 				e.Acquire(t.Context(), ann)
@@ -57,14 +57,14 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the lock is held: %v, want %v", !before, before)
 			}
 			if err := call(t.Context(), f); err != nil {
-				t.Errorf("a fault for one time happened twice: %v", err)
+				t.Errorf("the second call = %v, want nil: the fault is for one call", err)
 			}
 			if f.Fired(op) != 1 || f.Fired() != 1 || f.Calls(op) != 2 {
-				t.Errorf("fired %d, %d in all, of %d calls; want 1, 1, 2", f.Fired(op), f.Fired(), f.Calls(op))
+				t.Errorf("Fired(op) = %d, Fired() = %d, Calls(op) = %d; want 1, 1, 2", f.Fired(op), f.Fired(), f.Calls(op))
 			}
 		})
 
-		villain(t, string(op)+" happens although its reply is lost", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
+		runFaulty(t, string(op)+" happens although its reply is lost", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 			if op != enginetest.OpAcquire {
 				e.Acquire(t.Context(), ann)
 			}
@@ -73,13 +73,13 @@ func TestFaults(t *testing.T) {
 			if err := call(t.Context(), f); !errors.Is(err, engine.ErrUnknown) {
 				t.Errorf("got %v, want engine.ErrUnknown", err)
 			}
-			time.Sleep(lease / 2) // only what was renewed, or taken just now, is still held
+			time.Sleep(lease / 2) // only a lock that was renewed or acquired just now is still held
 			if want := op == enginetest.OpAcquire || op == enginetest.OpRenew; held(e) != want {
 				t.Errorf("the lock is held: %v, want %v", !want, want)
 			}
 		})
 
-		villain(t, "a hanging "+string(op)+" ends with its context or when healed", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
+		runFaulty(t, "a hanging "+string(op)+" ends with its context or when healed", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 			f.Inject(enginetest.Fault{Op: op, Do: enginetest.Hang})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -89,11 +89,11 @@ func TestFaults(t *testing.T) {
 				t.Errorf("got %v, want engine.ErrUnknown and the context's cause", err)
 			}
 			if time.Since(start) != time.Minute {
-				t.Errorf("it ended after %v, want a minute", time.Since(start))
+				t.Errorf("the call ended after %v, want a minute", time.Since(start))
 			}
 			time.AfterFunc(time.Hour, f.Heal)
 			if err := call(t.Context(), f); !errors.Is(err, engine.ErrUnknown) {
-				t.Errorf("healed: got %v, want engine.ErrUnknown", err)
+				t.Errorf("a call ended by Heal = %v, want engine.ErrUnknown", err)
 			}
 			if e.Len() != 0 {
 				t.Error("a call that hangs was delivered")
@@ -101,7 +101,7 @@ func TestFaults(t *testing.T) {
 		})
 	}
 
-	villain(t, "a delayed call is delivered after its caller gave up", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
+	runFaulty(t, "a delayed call is delivered after its caller gave up", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Hour, Times: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -110,15 +110,15 @@ func TestFaults(t *testing.T) {
 			t.Errorf("got %v, want engine.ErrUnknown and the context's cause", err)
 		}
 		if held(e) {
-			t.Error("it was delivered at once")
+			t.Error("the call was delivered at once")
 		}
 		f.Wait()
 		if !held(e) {
-			t.Error("it was not delivered")
+			t.Error("the call was not delivered")
 		}
 	})
 
-	villain(t, "a delayed call answers a caller who waits", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
+	runFaulty(t, "a delayed call answers a caller that waits", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Second})
 		start := time.Now()
 		if g, err := f.Acquire(t.Context(), ann); err != nil || g.Count != 1 || time.Since(start) != time.Second {
@@ -126,7 +126,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
-	villain(t, "a duplicated call gets the second answer", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
+	runFaulty(t, "a duplicated call gets the second answer", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 		e.Acquire(t.Context(), ann)
 		f.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Duplicate})
 		if p, err := f.Release(t.Context(), ann); err != nil || p.Outcome != engine.AlreadyFree {
@@ -134,39 +134,39 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
-	villain(t, "a fault for one key spares the others", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
+	runFaulty(t, "a fault for one key does not affect others", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Key: "other"})
 		if _, err := f.Acquire(t.Context(), ann); err != nil {
-			t.Errorf("got %v", err)
+			t.Errorf("Acquire = %v, want nil", err)
 		}
 	})
 
-	villain(t, "a refusal gives the error it was told to", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
+	runFaulty(t, "a refusal returns the error of the fault", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrOverloaded})
 		if _, err := f.Acquire(t.Context(), ann); !errors.Is(err, engine.ErrOverloaded) {
 			t.Errorf("got %v, want engine.ErrOverloaded", err)
 		}
 	})
 
-	villain(t, "a healed engine works", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
+	runFaulty(t, "a healed engine works", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		f.Heal()
 		if _, err := f.Acquire(t.Context(), ann); err != nil {
-			t.Errorf("got %v", err)
+			t.Errorf("Acquire = %v, want nil", err)
 		}
 	})
 
-	villain(t, "the clock inside can be stepped", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
+	runFaulty(t, "the clock of the wrapped engine can be stepped", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 		e.Acquire(t.Context(), ann)
 		f.Step(lease)
 		if held(e) {
-			t.Error("the lease did not end")
+			t.Error("the lease did not expire")
 		}
 	})
 }
 
-func TestMutedWakeUps(t *testing.T) {
-	villain(t, "wake-ups are dropped until healed", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
+func TestMutedNotifications(t *testing.T) {
+	runFaulty(t, "notifications are dropped until healed", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
 		wake, stop := f.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
@@ -175,25 +175,25 @@ func TestMutedWakeUps(t *testing.T) {
 		e.Release(t.Context(), ann)
 		synctest.Wait()
 		if len(wake) != 0 || f.Fired(enginetest.OpNotify) != 2 {
-			t.Errorf("%d wake-ups came through, %d were dropped; want 0 and 2", len(wake), f.Fired(enginetest.OpNotify))
+			t.Errorf("%d notifications arrived, %d were dropped; want 0 and 2", len(wake), f.Fired(enginetest.OpNotify))
 		}
 		f.Heal()
 		e.Acquire(t.Context(), ann)
 		e.Release(t.Context(), ann)
 		synctest.Wait()
 		if len(wake) != 1 {
-			t.Error("no wake-up came through after healing")
+			t.Error("no notification arrived after Heal")
 		}
 	})
 
-	villain(t, "a wake-up can be late", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
+	runFaulty(t, "a notification can be delayed", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Delay, After: time.Minute})
 		start := time.Now()
 		wake, stop := f.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
 		<-wake
 		if time.Since(start) != time.Minute {
-			t.Errorf("it came after %v, want a minute", time.Since(start))
+			t.Errorf("the notification arrived after %v, want a minute", time.Since(start))
 		}
 	})
 }
@@ -208,7 +208,7 @@ func TestAFaultThatCannotHappenPanics(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%+v was injected", x)
+					t.Errorf("Inject(%+v) did not panic", x)
 				}
 			}()
 			enginetest.NewFaulty(memory.New()).Inject(x)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-var lineLaws = []law{
+var localQueueLaws = []law{
 	{"one goroutine of a process asks the engine", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		before := w.engine.Calls(enginetest.OpAcquire)
@@ -26,10 +26,10 @@ var lineLaws = []law{
 		}
 		synctest.Wait()
 		if n := w.engine.Calls(enginetest.OpAcquire) - before; n > 2 {
-			t.Errorf("%d attempts for 100 goroutines, want one and one more on listening", n)
+			t.Errorf("%d requests for 100 goroutines, want at most 2: the first, and one after the subscription", n)
 		}
 		if n := w.client.Stats().Waiting; n != 100 {
-			t.Errorf("%d wait, want 100", n)
+			t.Errorf("%d goroutines wait, want 100", n)
 		}
 		unlock(t, hold)
 		time.Sleep(time.Second)
@@ -48,7 +48,7 @@ var lineLaws = []law{
 			t.Errorf("%d calls for %d holders, want %d", calls, holders, 2*holders/9)
 		}
 		if n := w.client.Stats().HandedOver; n != holders*8/9 {
-			t.Errorf("%d were handed over, want %d", n, holders*8/9)
+			t.Errorf("%d locks were handed over, want %d", n, holders*8/9)
 		}
 	}},
 	{"waiters are served in order of arrival", func(t *testing.T, w *world) {
@@ -66,7 +66,7 @@ var lineLaws = []law{
 		unlock(t, hold)
 		for i := range 30 {
 			if got := <-order; got != i {
-				t.Errorf("number %d was served as number %d", got, i)
+				t.Errorf("waiter %d was served as number %d", got, i)
 			}
 		}
 	}},
@@ -83,7 +83,7 @@ var lineLaws = []law{
 			together(20, func(int) {
 				_, hold := lock(t, w.client.Mutex("k:1", interlock.Fenced()))
 				check(hold)
-				time.Sleep(time.Millisecond) // for the others to stand in line
+				time.Sleep(time.Millisecond) // so that the others queue
 				unlock(t, hold)
 			})
 			_, hold := lock(t, other.Mutex("k:1", interlock.Fenced()))
@@ -126,7 +126,7 @@ var lineLaws = []law{
 			}
 		})
 		if mine == 0 || theirs == 0 || mine > 2*theirs || theirs > 2*mine {
-			t.Errorf("one process held it %d times, the other %d", mine, theirs)
+			t.Errorf("one process held the lock %d times, the other %d times; want neither more than twice as often", mine, theirs)
 		}
 	}},
 	{"a process that locks again at once does not overtake a waiting process", func(t *testing.T, w *world) {
@@ -139,13 +139,13 @@ var lineLaws = []law{
 				order <- "other"
 				unlock(t, theirs)
 			}()
-			synctest.Wait() // it listens
+			synctest.Wait() // the other process listens
 			unlock(t, hold)
 			_, again := lock(t, w.client.Mutex("k:1"))
 			order <- "again"
 			unlock(t, again)
 			if first := <-order; first != "other" {
-				t.Fatalf("round %d: who had the lock got it again at once", round)
+				t.Fatalf("round %d: the process that released the lock got it again first", round)
 			}
 			<-order
 		}
@@ -169,12 +169,12 @@ var lineLaws = []law{
 			for range 100 {
 				refusedAt.Store(-1)
 				_, hold := lock(t, far)
-				if at := refusedAt.Load(); at >= 0 && grants.Load()-at > 20 { // ten times its share of two
+				if at := refusedAt.Load(); at >= 0 && grants.Load()-at > 20 { // far more than its share
 					late++
 				}
 				unlock(t, hold)
 			}
-			if late > 5 { // until it knows that it is overtaken
+			if late > 5 { // a few are late until the process knows that it is overtaken
 				t.Errorf("%d callers: %d of 100 grants came after more than 20 of the near process", callers, late)
 			}
 			cancel()
@@ -195,7 +195,7 @@ var lineLaws = []law{
 			}
 		})
 		if counts[0].Load() < 50 || counts[1].Load() < 50 {
-			t.Errorf("%d and %d grants", counts[0].Load(), counts[1].Load())
+			t.Errorf("the processes got %d and %d grants, want at least 50 each", counts[0].Load(), counts[1].Load())
 		}
 	}},
 	{"a process queues for other keys although one key cannot be queued for", func(t *testing.T, w *world) {
@@ -213,7 +213,7 @@ var lineLaws = []law{
 			})
 		}
 		if queued.Load() == 0 {
-			t.Error("it does not queue for the second key")
+			t.Error("the process did not queue for the second key")
 		}
 	}},
 	{"a waiter is counted once, in either queue", func(t *testing.T, w *world) {
@@ -227,10 +227,10 @@ var lineLaws = []law{
 			got <- mine
 		}()
 		synctest.Wait()
-		cancel() // the one at the engine leaves, and the other takes its place
+		cancel() // the leader gives up, and the waiter behind it leads
 		synctest.Wait()
 		if n := w.client.Stats().Waiting; n != 1 {
-			t.Errorf("%d wait, want 1", n)
+			t.Errorf("%d goroutines wait, want 1", n)
 		}
 		unlock(t, hold)
 		unlock(t, <-got)
@@ -248,10 +248,10 @@ var lineLaws = []law{
 		unlock(t, hold)
 		mine := <-got
 		if w.engine.Calls(enginetest.OpAcquire) == before {
-			t.Error("passed on without asking the engine")
+			t.Error("the lock was handed over without asking the engine")
 		}
 		if mine.Left() < 11*time.Second {
-			t.Errorf("%v left of 12 s", mine.Left())
+			t.Errorf("Left() = %v, want at least 11s", mine.Left())
 		}
 		unlock(t, mine)
 	}},
@@ -270,7 +270,7 @@ var lineLaws = []law{
 			t.Errorf("renewed %d times, want once", n)
 		}
 		if mine.Left() < 11*time.Second {
-			t.Errorf("%v left of 12 s", mine.Left())
+			t.Errorf("Left() = %v, want at least 11s", mine.Left())
 		}
 		unlock(t, mine)
 	}},
@@ -285,7 +285,7 @@ var lineLaws = []law{
 		unlock(t, hold)
 		mine := <-got
 		if mine.Left() > time.Second {
-			t.Errorf("%v left of 1 s", mine.Left())
+			t.Errorf("Left() = %v, want at most 1s", mine.Left())
 		}
 		time.Sleep(2 * time.Second)
 		wantFree(t, w.another().Mutex("k:1"))
@@ -303,11 +303,11 @@ var lineLaws = []law{
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 		unlock(t, <-got)
 		if n := w.client.Stats().HandedOver; n != 0 {
-			t.Errorf("handed over %d times", n)
+			t.Errorf("the lock was handed over %d times, want never", n)
 		}
 	}},
 	{"a waiter that gives up during a handover passes it on", func(t *testing.T, w *world) {
-		for range 300 { // most of them meet
+		for range 300 { // in most rounds the cancellation and the handover coincide
 			_, hold := lock(t, w.client.Mutex("k:1"))
 			ctx, cancel := context.WithCancel(t.Context())
 			left := make(chan struct{})
@@ -343,10 +343,10 @@ var lineLaws = []law{
 			}
 		})
 		if won.Load() != 1 || lost.Load() != 999 {
-			t.Errorf("%d won and %d lost", won.Load(), lost.Load())
+			t.Errorf("%d attempts got the lock and %d were contended, want 1 and 999", won.Load(), lost.Load())
 		}
 		if n := w.engine.Calls(enginetest.OpAcquire) - before; n != 1 {
-			t.Errorf("asked %d times, want once", n)
+			t.Errorf("the engine was asked %d times, want once", n)
 		}
 	}},
 	{"a single attempt during a release gets the lock", func(t *testing.T, w *world) {
@@ -362,25 +362,25 @@ var lineLaws = []law{
 	}},
 }
 
-// distant is an engine whose calls take a while each way.
+// distant is an engine behind a network that delays each request and each reply.
 type distant struct {
 	engine.Engine
-	way time.Duration
+	delay time.Duration
 }
 
 func (d distant) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	time.Sleep(d.way)
-	defer time.Sleep(d.way)
+	time.Sleep(d.delay)
+	defer time.Sleep(d.delay)
 	return d.Engine.Acquire(ctx, r)
 }
 
 func (d distant) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	time.Sleep(d.way)
-	defer time.Sleep(d.way)
+	time.Sleep(d.delay)
+	defer time.Sleep(d.delay)
 	return d.Engine.Release(ctx, r)
 }
 
-// unqueued is an engine that does not queue, for instance since its user has no
+// unqueued is an engine that does not queue, for instance because its user lacks the
 // permission for the queue of fair locks.
 type unqueued struct {
 	engine.Engine
