@@ -32,7 +32,7 @@ func TestMatch(t *testing.T) {
 		{strings.Repeat("*a", 40) + "b", strings.Repeat("a", 1000), false}, // without exponential backtracking
 	} {
 		if got := engine.Match(c.pattern, c.key); got != c.want {
-			t.Errorf("Match(%q, %q) is %v, want %v", c.pattern, c.key, got, c.want)
+			t.Errorf("Match(%q, %q) = %v, want %v", c.pattern, c.key, got, c.want)
 		}
 	}
 }

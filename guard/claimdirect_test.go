@@ -20,8 +20,8 @@ import (
 // claimDirectLaws are about claims on an in-process engine, without the inflight table.
 var claimDirectLaws = []law{
 	{"an in-process engine gives the same verdicts as a remote one", func(t *testing.T, w *world) {
-		here := met(t, w, memory.New())
-		there := met(t, w, enginetest.NewFaulty(memory.New()))
+		here := verdictsOf(t, w, memory.New())
+		there := verdictsOf(t, w, enginetest.NewFaulty(memory.New()))
 		if !slices.Equal(here, there) {
 			t.Errorf("in process:\n%q\nremote:\n%q", here, there)
 		}
@@ -32,10 +32,10 @@ var claimDirectLaws = []law{
 		} {
 			g, j := process[string](t, w, p), work("a", time.Second)
 			if got, dup := storm(t, g, j); p.OnDuplicate == guard.Wait && dup > 0 || p.OnDuplicate != guard.Wait && got != 1 {
-				t.Errorf("%s: %d got the result and %d were refused", p.Name, got, dup)
+				t.Errorf("%s: while the work runs, %d calls got the result and %d were refused", p.Name, got, dup)
 			}
 			if got, dup := storm(t, g, j); p.OnDuplicate == guard.Refuse && got > 0 || p.OnDuplicate != guard.Refuse && dup > 0 {
-				t.Errorf("%s: when it was done, %d got the result and %d were refused", p.Name, got, dup)
+				t.Errorf("%s: after the work, %d calls got the result and %d were refused", p.Name, got, dup)
 			}
 			j.want(t, 1)
 		}
@@ -47,20 +47,20 @@ var claimDirectLaws = []law{
 			g, j := process[string](t, w, p), work("a", time.Second)
 			storm(t, g, j)
 			if s := g.Stats(); s.Asked != 1 || s.Coalesced != 999 {
-				t.Errorf("%s: %d asked, %d coalesced", p.Name, s.Asked, s.Coalesced)
+				t.Errorf("%s: Asked = %d, Coalesced = %d; want 1 and 999", p.Name, s.Asked, s.Coalesced)
 			}
 		}
-		l := newHindered(w)
+		l := newFailing(w)
 		g := on[string](t, w, l, order)
 		l.claim = func(engine.Claim) error { return engine.ErrFull }
 		fails(t, g, key, work("a", 0), guard.ErrDown)
 		if s := g.Stats(); s.Asked != 1 || s.Coalesced != 0 {
-			t.Errorf("with a full engine: %d asked, %d coalesced", s.Asked, s.Coalesced)
+			t.Errorf("with a full engine: Asked = %d, Coalesced = %d; want 1 and 0", s.Asked, s.Coalesced)
 		}
 	}},
 	{"a direct claim adds no entry and leaves nothing behind", func(t *testing.T, w *world) {
 		g := process[string](t, w, rerun)
-		do(t, g, guard.Of("ann", "first"), work("a", 0), "a") // the guard has what it needs
+		do(t, g, guard.Of("ann", "first"), work("a", 0), "a") // so that the guard has started everything it needs
 		synctest.Wait()
 		before := runtime.NumGoroutine()
 		for i, end := range []func(*guard.Claim[string]) error{
@@ -72,25 +72,25 @@ var claimDirectLaws = []law{
 			_, c := begin(t, g, k)
 			refused(t, g, k, work("b", 0))
 			if n := g.Entries(); n != 0 {
-				t.Errorf("there are %d entries", n)
+				t.Errorf("there are %d entries, want none", n)
 			}
 			ok(t, end(c))
 			_, err := g.Do(t.Context(), k, work("b", 0).do)
 			ok(t, err)
 			synctest.Wait()
 			if g.Entries() != 0 || g.TimerArmed() || runtime.NumGoroutine() > before {
-				t.Errorf("%d entries, timer armed %v, %d goroutines, before %d", g.Entries(), g.TimerArmed(), runtime.NumGoroutine(), before)
+				t.Errorf("%d entries, timer armed: %v, %d goroutines; want none, false and at most %d", g.Entries(), g.TimerArmed(), runtime.NumGoroutine(), before)
 			}
 		}
 	}},
-	{"a claim with waiters leaves nothing behind either", func(t *testing.T, w *world) {
+	{"a claim with waiters leaves no entry and no timer behind", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, patient), work("a", time.Second)
-		wait := begun(t, g, key, &job{err: errNo, takes: time.Second})
-		together(5, func(int) { do(t, g, key, j, "a") }) // the first to wait is the next to run
+		wait := startCall(t, g, key, &job{err: errNo, takes: time.Second})
+		together(5, func(int) { do(t, g, key, j, "a") }) // the first waiter runs next
 		_, err := wait()
 		wantErr(t, err, errNo)
 		if g.Entries() != 0 || g.TimerArmed() {
-			t.Errorf("%d entries, timer armed %v", g.Entries(), g.TimerArmed())
+			t.Errorf("%d entries, timer armed: %v; want none and false", g.Entries(), g.TimerArmed())
 		}
 		j.want(t, 1)
 	}},
@@ -109,17 +109,17 @@ var claimDirectLaws = []law{
 			start, j := time.Now(), work("a", 0)
 			var waits []func() (string, error)
 			for range 3 {
-				waits = append(waits, begun(t, g, k, j), begun(t, other, k, j))
+				waits = append(waits, startCall(t, g, k, j), startCall(t, other, k, j))
 			}
 			time.Sleep(123 * time.Millisecond)
 			ok(t, end(c))
 			for _, wait := range waits {
 				if v, err := wait(); err != nil || v != "a" {
-					t.Errorf("%s: a waiter got %q, %v", name, v, err)
+					t.Errorf("%s: a waiter got %q, %v; want a", name, v, err)
 				}
 			}
 			if d := time.Since(start); d != 123*time.Millisecond {
-				t.Errorf("%s: the waiters were woken after %v", name, d)
+				t.Errorf("%s: the waiters were woken after %v, want 123ms", name, d)
 			}
 		}
 	}},
@@ -127,16 +127,16 @@ var claimDirectLaws = []law{
 		p := guard.Policy{Name: "order", OnUnknown: guard.Rerun, OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: time.Minute}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
 		ctx, c := begin(t, g, key)
-		here, there := begun(t, g, key, j), begun(t, other, key, j)
+		here, there := startCall(t, g, key, j), startCall(t, other, key, j)
 		<-ctx.Done()
 		lost := time.Now()
 		for _, wait := range []func() (string, error){here, there} {
 			if v, err := wait(); err != nil || v != "a" {
-				t.Errorf("a waiter got %q, %v", v, err)
+				t.Errorf("a waiter got %q, %v; want a", v, err)
 			}
 		}
 		if d := time.Since(lost); d <= 0 || d > guard.DefaultLease+10*time.Millisecond {
-			t.Errorf("taken over %v after it was lost", d)
+			t.Errorf("the claim was taken over %v after it was lost, want within its lease", d)
 		}
 		wantErr(t, c.Complete("late"), errLost)
 		j.want(t, 1)
@@ -144,16 +144,16 @@ var claimDirectLaws = []law{
 	{"a waiter gets the new result, not a cached older one", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, patient), process[string](t, w, patient)
 		_, c := begin(t, g, key)
-		next := begun(t, g, key, work("old", 0)) // which adds an entry when it runs
+		next := startCall(t, g, key, work("old", 0)) // a call that waited adds an entry when it runs
 		ok(t, c.Free())
 		_, err := next()
 		ok(t, err)
-		for i := range 10 { // with the same buffer
+		for i := range 10 { // reuse the buffer
 			do(t, g, guard.Of("ann", fmt.Sprint("other", i)), work("other", 0), "other")
 		}
 		hash, _ := stored(t, w, g, key)
 		w.memory.Evict(hash)
-		wait := begun(t, other, key, work("new", time.Second))
+		wait := startCall(t, other, key, work("new", time.Second))
 		do(t, g, key, work("a", 0), "new")
 		_, err = wait()
 		ok(t, err)
@@ -177,56 +177,56 @@ var claimDirectLaws = []law{
 		do(t, g, key, work("a", 0), "a")
 	}},
 	{"a failing in-process engine counts as down after the same time as a remote one", func(t *testing.T, w *world) {
-		l := newHindered(w)
+		l := newFailing(w)
 		g, j := on[string](t, w, l, order), work("a", 0)
 		l.claim = func(engine.Claim) error { return engine.ErrUnavailable }
 		start := time.Now()
 		fails(t, g, key, j, guard.ErrDown)
 		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("told after %v", d)
+			t.Errorf("the call failed after %v, want at most 2s", d)
 		}
 		l.claim = nil
 		do(t, g, key, j, "a")
 	}},
 	{"an in-process engine refuses another payload after one call", func(t *testing.T, w *world) {
-		l, looks := newHindered(w), 0
+		l, looks := newFailing(w), 0
 		g := on[string](t, w, l, order)
 		do(t, g, key.For([]byte("x")), work("a", 0), "a")
 		l.claim = func(engine.Claim) error { looks++; return nil }
 		fails(t, g, key.For([]byte("y")), work("b", 0), guard.ErrMismatch)
 		if looks != 1 {
-			t.Errorf("it was asked %d times", looks)
+			t.Errorf("the engine was asked %d times, want once", looks)
 		}
 	}},
 	{"a result that is stored late is not overwritten by a reused buffer", func(t *testing.T, w *world) {
-		l := newHindered(w)
+		l := newFailing(w)
 		g := on[string](t, w, l, order)
 		_, c := begin(t, g, key)
 		s, err := g.Lookup(t.Context(), key)
 		ok(t, err)
-		var deaf atomic.Bool
-		deaf.Store(true)
+		var refusing atomic.Bool
+		refusing.Store(true)
 		l.settle = func(x engine.Settlement) error {
-			if x.Key == s.Key && deaf.Load() {
+			if x.Key == s.Key && refusing.Load() {
 				return engine.ErrUnavailable
 			}
 			return nil
 		}
 		wantErr(t, c.Complete("the right one"), guard.ErrNotStored)
-		together(100, func(i int) { // with the same buffer
+		together(100, func(i int) { // reuse the buffer
 			do(t, g, guard.Of("ann", fmt.Sprint("other", i)), work("something else", 0), "something else")
 		})
-		deaf.Store(false)
-		time.Sleep(2 * time.Second) // it is told in the background
+		refusing.Store(false)
+		time.Sleep(2 * time.Second) // the guard retries in the background
 		do(t, process[string](t, w, order), key, work("a", 0), "the right one")
 		if n := g.Stats().Endings[guard.StoredLate]; n != 1 {
-			t.Errorf("%d were stored late, want 1", n)
+			t.Errorf("%d results were stored late, want 1", n)
 		}
 	}},
 	{"a late grant is returned, also on an in-process engine", func(t *testing.T, w *world) {
-		l := newHindered(w)
+		l := newFailing(w)
 		g, j := on[string](t, w, l, guard.Policy{Name: "order", Lease: time.Second}), work("a", 0)
-		l.claim = func(engine.Claim) error { time.Sleep(990 * time.Millisecond); return nil } // the process was stopped
+		l.claim = func(engine.Claim) error { time.Sleep(990 * time.Millisecond); return nil } // as if the process was paused
 		fails(t, g, key, j, guard.ErrDown)
 		j.want(t, 0)
 		l.claim = nil
@@ -234,7 +234,7 @@ var claimDirectLaws = []law{
 		do(t, g, key, j, "a")
 	}},
 	{"a panic in an in-process engine leaves no caller waiting", func(t *testing.T, w *world) {
-		l := newHindered(w)
+		l := newFailing(w)
 		g, j := on[string](t, w, l, patient), work("a", 0)
 		l.claim = func(engine.Claim) error { panic("boom") }
 		func() {
@@ -243,45 +243,45 @@ var claimDirectLaws = []law{
 			t.Error("the panic was swallowed")
 		}()
 		if n := g.Stats().Waiting; n != 0 || g.Entries() != 0 {
-			t.Errorf("%d calls wait and there are %d entries", n, g.Entries())
+			t.Errorf("%d calls wait and there are %d entries, want none", n, g.Entries())
 		}
 		l.claim = nil
 		do(t, g, key, j, "a")
 	}},
 }
 
-// A hindered engine runs in process and fails on command.
-type hindered struct {
+// A failing engine runs in process and fails on command.
+type failing struct {
 	engine.Engine
-	claim  func(engine.Claim) error      // nil while it works
-	settle func(engine.Settlement) error // nil while it works
+	claim  func(engine.Claim) error      // called before each claim; may be nil
+	settle func(engine.Settlement) error // called before each settlement; may be nil
 }
 
-func newHindered(w *world) *hindered { return &hindered{Engine: w.memory} }
+func newFailing(w *world) *failing { return &failing{Engine: w.memory} }
 
-func (h *hindered) Capabilities() engine.Capabilities {
+func (h *failing) Capabilities() engine.Capabilities {
 	c := h.Engine.Capabilities()
-	c.Ledger = hinderedLedger{c.Ledger, h}
+	c.Ledger = failingLedger{c.Ledger, h}
 	return c
 }
 
-type hinderedLedger struct {
+type failingLedger struct {
 	engine.Ledger
-	by *hindered
+	hooks *failing
 }
 
-func (l hinderedLedger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
-	if l.by.claim != nil {
-		if err := l.by.claim(c); err != nil {
+func (l failingLedger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
+	if l.hooks.claim != nil {
+		if err := l.hooks.claim(c); err != nil {
 			return engine.Record{}, err
 		}
 	}
 	return l.Ledger.Claim(ctx, c)
 }
 
-func (l hinderedLedger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
-	if l.by.settle != nil {
-		if err := l.by.settle(s); err != nil {
+func (l failingLedger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
+	if l.hooks.settle != nil {
+		if err := l.hooks.settle(s); err != nil {
 			return 0, err
 		}
 	}
@@ -299,14 +299,14 @@ func storm(t *testing.T, g *guard.Guard[string], j *job) (got, dup int64) {
 		case errors.Is(err, guard.ErrDuplicate):
 			duplicates.Add(1)
 		default:
-			t.Errorf("Do = %q, %v", v, err)
+			t.Errorf("Do = %q, %v; want the result or a duplicate", v, err)
 		}
 	})
 	return results.Load(), duplicates.Load()
 }
 
-// met returns the verdicts of one call after the other, in every state of a key.
-func met(t *testing.T, w *world, e engine.Engine) (seen []string) {
+// verdictsOf returns the answers to calls in every state of a key, for several policies.
+func verdictsOf(t *testing.T, w *world, e engine.Engine) (seen []string) {
 	t.Helper()
 	note := func(v string, err error) { seen = append(seen, v+" "+errorText(err)) }
 	call := func(g *guard.Guard[string], k guard.Key, j *job) { note(g.Do(t.Context(), k, j.do)) }
@@ -324,11 +324,11 @@ func met(t *testing.T, w *world, e engine.Engine) (seen []string) {
 				second = on[string](t, w, e, p)
 			}
 			of := func(id string) guard.Key { return guard.Of(fmt.Sprint(other), id).For([]byte("x")) }
-			wait := begun(t, first, of("work"), work("a", time.Second))
-			call(second, of("work"), work("b", 0)) // while it runs
+			wait := startCall(t, first, of("work"), work("a", time.Second))
+			call(second, of("work"), work("b", 0)) // while the work runs
 			call(second, guard.Of(fmt.Sprint(other), "work").For([]byte("y")), work("b", 0))
 			note(wait())
-			call(second, of("work"), work("b", 0)) // when it was done
+			call(second, of("work"), work("b", 0)) // after the work is done
 			call(second, of("failure"), &job{err: errNo})
 			call(first, of("failure"), work("b", 0))
 			_, c := begin(t, first, of("open"))

@@ -69,7 +69,7 @@ var neverSent = map[string]error{
 	"marked, wrapped":  fmt.Errorf("%w: %w", errNo, guard.NotExecuted(io.EOF)),
 }
 
-// justFailed are errors of work that was not a request, or was answered.
+// justFailed are errors of work that sent no request, or got an answer.
 var justFailed = map[string]error{
 	"no":      errNo,
 	"wrapped": fmt.Errorf("card declined: %w", errNo),
@@ -84,12 +84,12 @@ func TestClassify(t *testing.T) {
 	} {
 		for name, err := range errs {
 			if got := guard.Classify(err); got != class {
-				t.Errorf("%s: %v is %q, want %q", name, err, got, class)
+				t.Errorf("%s: Classify(%v) = %q, want %q", name, err, got, class)
 			}
 		}
 	}
 	if got := guard.Classify(nil); got != "" {
-		t.Errorf("no error is %q, want none", got)
+		t.Errorf("Classify(nil) = %q, want \"\"", got)
 	}
 }
 
@@ -140,13 +140,13 @@ func TestBrokenConnection(t *testing.T) {
 				return string(receipt), err
 			}
 			if _, err := g.Do(t.Context(), key, charge); err == nil {
-				t.Fatal("the first charge succeeded")
+				t.Fatal("the first charge succeeded, want an error")
 			}
 			if _, err := g.Do(t.Context(), key, charge); !errors.Is(err, guard.ErrUnknown) {
-				t.Errorf("the repeat got %v, want an unknown outcome", err)
+				t.Errorf("the repeat got error %v, want ErrUnknown", err)
 			}
 			if n := charges.Load(); n != 1 {
-				t.Errorf("the bank was charged %d times", n)
+				t.Errorf("the bank was charged %d times, want once", n)
 			}
 		})
 	}
@@ -182,7 +182,7 @@ var classifyLaws = []law{
 			case errors.Is(err, errCut):
 				return guard.ClassUnknown
 			}
-			return "" // as the table says
+			return "" // the table decides
 		}
 		g := process[string](t, w, p)
 		for i, c := range []struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// cut makes the engine fail from now on.
-func cut(w *world, ops ...enginetest.Op) {
+// failEngine makes the given calls to the engine fail from now on; by default all calls.
+func failEngine(w *world, ops ...enginetest.Op) {
 	if len(ops) == 0 {
 		ops = []enginetest.Op{enginetest.OpClaim, enginetest.OpClaimRenew, enginetest.OpSettle, enginetest.OpLookup}
 	}
@@ -30,20 +30,20 @@ func cut(w *world, ops ...enginetest.Op) {
 var downLaws = []law{
 	{"by default nothing runs while the engine is down, and the caller gets an error soon", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
-		cut(w)
+		failEngine(w)
 		start := time.Now()
 		err := fails(t, g, key, j, guard.ErrDown)
 		wantErr(t, err, engine.ErrUnavailable)
 		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("the error came after %v", d)
+			t.Errorf("the call failed after %v, want at most 2s", d)
 		}
 		j.want(t, 0)
 		w.engine.Heal()
 		do(t, g, key, j, "a")
 	}},
-	{"a short outage costs a pause", func(t *testing.T, w *world) {
+	{"a short outage only delays a call", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
-		cut(w)
+		failEngine(w)
 		time.AfterFunc(500*time.Millisecond, w.engine.Heal)
 		do(t, g, key, j, "a")
 		j.want(t, 1)
@@ -52,7 +52,7 @@ var downLaws = []law{
 		p := guard.Form("form")
 		var seen []guard.Checked
 		g, j := process[string](t, w, p, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) { seen = append(seen, c) }})), work("a", 0)
-		cut(w)
+		failEngine(w)
 		do(t, g, key, j, "a")
 		do(t, g, key, j, "a")
 		_, c := begin(t, g, key)
@@ -61,11 +61,11 @@ var downLaws = []law{
 		ok(t, c.Abandon())
 		j.want(t, 2)
 		if n := g.Stats().Verdicts[guard.Unguarded]; n != 3 {
-			t.Errorf("%d unguarded, want 3", n)
+			t.Errorf("%d calls ran unguarded, want 3", n)
 		}
 		for _, c := range seen {
 			if c.Verdict != guard.Unguarded || !errors.Is(c.Err, engine.ErrUnavailable) {
-				t.Errorf("traced %+v", c)
+				t.Errorf("traced %+v, want the verdict unguarded and the engine's error", c)
 			}
 		}
 		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) {
@@ -78,26 +78,26 @@ var downLaws = []law{
 	}},
 	{"with Local, only the first of many calls waits for an engine that is down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local}), work("a", 0)
-		cut(w)
+		failEngine(w)
 		do(t, g, key, j, "a")
 		start := time.Now()
 		for i := range 100 {
 			do(t, g, guard.Of("ann", string(rune('a'+i))), j, "a")
 		}
 		if d := time.Since(start); d > time.Millisecond {
-			t.Errorf("a hundred calls waited %v", d)
+			t.Errorf("a hundred calls took %v, want no wait", d)
 		}
 	}},
 	{"after the first failure no caller waits for an engine that is down, however long that lasts", func(t *testing.T, w *world) {
 		for _, down := range []guard.OnDown{guard.Open, guard.Local} {
 			g, j := remote[string](t, w, guard.Policy{Name: "order-" + string(down), OnDown: down}), work("a", 0)
-			cut(w)
+			failEngine(w)
 			do(t, g, key, j, "a")
 			for i := range 600 {
 				start := time.Now()
 				do(t, g, guard.Of("ann", fmt.Sprint(i)), j, "a")
 				if d := time.Since(start); d > 0 {
-					t.Errorf("%s: call %d waited %v", down, i, d)
+					t.Errorf("%s: call %d took %v, want no wait", down, i, d)
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
@@ -106,7 +106,7 @@ var downLaws = []law{
 			before := g.Stats()
 			do(t, g, guard.Of("bob", "1"), j, "a")
 			if now := g.Stats(); now.Verdicts[guard.Unguarded] != before.Verdicts[guard.Unguarded] || now.Local != before.Local {
-				t.Errorf("%s: the work was not guarded with the engine back", down)
+				t.Errorf("%s: the work was not guarded after the engine recovered", down)
 			}
 		}
 	}},
@@ -150,7 +150,7 @@ var downLaws = []law{
 		ok(t, err)
 		local, err := guard.New[string](client, guard.Policy{Name: "order", OnDown: guard.Local})
 		ok(t, err)
-		cut(w)
+		failEngine(w)
 		for i := range 50 {
 			do(t, open, guard.Of("ann", fmt.Sprint(i)), work("a", 0), "a")
 			do(t, local, guard.Of("ann", fmt.Sprint(i)), work("a", 0), "a")
@@ -159,7 +159,7 @@ var downLaws = []law{
 			t.Errorf("counted %d unguarded and %d local, want 50 each", s.Unguarded, s.Local)
 		}
 		if len(seen) != 100 || seen[0].Name != "form" || seen[0].Local || seen[0].Err == nil || !seen[1].Local || seen[1].Key == "" {
-			t.Errorf("traced %d, the first are %+v", len(seen), seen[:min(2, len(seen))])
+			t.Errorf("%d runs were traced, the first are %+v; want 100, of the guards form and order in turn", len(seen), seen[:min(2, len(seen))])
 		}
 		if n := strings.Count(log.String(), "running unguarded"); n < 1 || n > 5 {
 			t.Errorf("%d lines about unguarded runs, want a few:\n%s", n, log.String())
@@ -185,19 +185,19 @@ var downLaws = []law{
 		giveUp()
 		do(t, g, guard.Of("bob", "1"), j, "a")
 		if n := g.Stats().Verdicts[guard.Unguarded]; n != 0 {
-			t.Error("the work ran unguarded after its caller gave up")
+			t.Error("work ran unguarded because another caller gave up")
 		}
 	}},
 	{"with Open, only the first of many calls waits for an engine that is down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
-		cut(w)
+		failEngine(w)
 		do(t, g, key, j, "a")
 		start := time.Now()
 		for i := range 100 {
 			do(t, g, guard.Of("ann", string(rune('a'+i))), j, "a")
 		}
 		if d := time.Since(start); d > time.Millisecond {
-			t.Errorf("a hundred calls waited %v", d)
+			t.Errorf("a hundred calls took %v, want no wait", d)
 		}
 		w.engine.Heal()
 		time.Sleep(guard.DefaultLocalCache)
@@ -206,13 +206,13 @@ var downLaws = []law{
 		refused(t, g, key, j)
 		do(t, g, guard.Of("bob", "1"), j, "a")
 		if n := g.Stats().Verdicts[guard.Unguarded] - before; n != 0 {
-			t.Errorf("%d ran unguarded with the engine back", n)
+			t.Errorf("%d calls ran unguarded after the engine recovered, want none", n)
 		}
 	}},
 	{"with Local, this process guards by itself until the engine is back", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
-		cut(w)
+		failEngine(w)
 		do(t, g, key, j, "a")
 		time.Sleep(time.Minute)
 		do(t, g, key, j, "a")
@@ -228,7 +228,7 @@ var downLaws = []law{
 		_, c := begin(t, g, unstored)
 		_, gone := begin(t, g, lost)
 		time.Sleep(time.Second)
-		cut(w)
+		failEngine(w)
 		wantErr(t, c.Complete("a"), guard.ErrNotStored)
 		do(t, g, during, j, "a")
 		time.Sleep(2 * guard.DefaultLease)
@@ -254,7 +254,7 @@ var downLaws = []law{
 		g, other, j := process[string](t, w, p), on[string](t, w, w.memory, p), work("a", 0)
 		doubt, late := guard.Of("ann", "1"), guard.Of("ann", "2")
 		_, c := begin(t, g, doubt)
-		cut(w, enginetest.OpClaimRenew)
+		failEngine(w, enginetest.OpClaimRenew)
 		time.Sleep(guard.DefaultLease)
 		wantErr(t, c.Complete("late"), errLost)
 		ok(t, other.Forget(t.Context(), doubt))
@@ -265,7 +265,7 @@ var downLaws = []law{
 		ok(t, other.Resolve(t.Context(), late, "by hand"))
 		wantErr(t, c.Complete("late"), errLost)
 		time.Sleep(guard.DefaultLocalCache)
-		cut(w)
+		failEngine(w)
 		do(t, g, doubt, j, "a")
 		do(t, g, late, j, "a")
 		j.want(t, 2)
@@ -274,8 +274,8 @@ var downLaws = []law{
 		p := guard.Policy{Name: "form", After: guard.Window, Window: 20 * time.Second, OnDown: guard.Local}
 		g, j := process[string](t, w, p), work("a", 10*time.Second)
 		do(t, g, key, j, "a")
-		cut(w)
-		time.Sleep(7 * time.Second) // and two more to find out
+		failEngine(w)
+		time.Sleep(7 * time.Second) // the call itself takes two more seconds to fail
 		refused(t, g, key, j)
 		time.Sleep(3 * time.Second)
 		do(t, g, key, j, "a")
@@ -285,7 +285,7 @@ var downLaws = []law{
 		p := guard.Policy{Name: "order", OnUnknown: guard.Rerun, OnDown: guard.Local, OnDuplicate: guard.Wait, Wait: time.Minute, MaxHold: guard.DefaultLease}
 		for back, k := range map[bool]guard.Key{false: key, true: guard.Of("ann", "2")} {
 			g, j := process[string](t, w, p), work("a", 0)
-			cut(w)
+			failEngine(w)
 			ctx, c := begin(t, g, k)
 			<-ctx.Done()
 			if back {
@@ -294,7 +294,7 @@ var downLaws = []law{
 			}
 			start := time.Now()
 			do(t, g, k, j, "a")
-			about(t, "the wait", time.Since(start), 20*time.Second, 10*time.Second)
+			wantAbout(t, "the wait", time.Since(start), 20*time.Second, 10*time.Second)
 			wantErr(t, c.Complete("late"), errLost)
 		}
 	}},
@@ -303,14 +303,14 @@ var downLaws = []law{
 		g, j := process[string](t, w, p), work("a", 0)
 		open, unstored := guard.Of("ann", "1"), guard.Of("ann", "2")
 		_, c := begin(t, g, unstored)
-		cut(w)
+		failEngine(w)
 		wantErr(t, c.Complete("a"), guard.ErrNotStored)
 		time.Sleep(guard.DefaultLease)
 		w.engine.Heal()
 		time.Sleep(time.Second)
-		do(t, g, unstored, j, "a") // nothing else was asked in the outage
-		cut(w)
-		_, _ = g.Do(t.Context(), open, ways["doubt"])
+		do(t, g, unstored, j, "a") // no other call was made during the outage
+		failEngine(w)
+		_, _ = g.Do(t.Context(), open, unknownWork["marked"])
 		w.engine.Heal()
 		time.Sleep(time.Second)
 		fails(t, g, open, j, guard.ErrUnknown)
@@ -318,13 +318,13 @@ var downLaws = []law{
 		do(t, g, open, j, "by hand")
 		j.want(t, 0)
 	}},
-	{"with Local, an outage does not bring back what an operator decided", func(t *testing.T, w *world) {
+	{"with Local, an outage does not bring back an outcome that an operator settled", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
 		g, j := process[string](t, w, p), work("a", 0)
 		_, c := begin(t, g, key)
 		ok(t, c.Abandon())
 		ok(t, g.Forget(t.Context(), key))
-		cut(w)
+		failEngine(w)
 		do(t, g, key, j, "a")
 	}},
 	{"with Local, this process remembers a tombstone for a large result", func(t *testing.T, w *world) {
@@ -332,7 +332,7 @@ var downLaws = []law{
 		g, j := process[string](t, w, p), work(strings.Repeat("x", 5000), 0)
 		do(t, g, key, j, j.result)
 		time.Sleep(time.Second)
-		cut(w)
+		failEngine(w)
 		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrNoSpace)
 		j.want(t, 1)
 	}},
@@ -340,7 +340,7 @@ var downLaws = []law{
 		g, j := process[string](t, w, strict), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 1})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse})
-		cut(w, enginetest.OpSettle)
+		failEngine(w, enginetest.OpSettle)
 		fails(t, g, key, j, guard.ErrDown)
 		time.Sleep(2 * time.Minute)
 		w.engine.Heal()
@@ -351,7 +351,7 @@ var downLaws = []law{
 		lose := func(k guard.Key) *guard.Guard[string] {
 			g := process[string](t, w, guard.Policy{Name: "order", OnUnknown: guard.Hold})
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 1})
-			cut(w, enginetest.OpClaim, enginetest.OpSettle)
+			failEngine(w, enginetest.OpClaim, enginetest.OpSettle)
 			fails(t, g, k, work("a", 0), guard.ErrDown)
 			return g
 		}
@@ -363,30 +363,30 @@ var downLaws = []law{
 		w.engine.Heal()
 		g, start := lose(guard.Of("ann", "2")), time.Now()
 		ok(t, g.Close(context.Background()))
-		about(t, "closing", time.Since(start), guard.DefaultLease, 5*time.Second)
+		wantAbout(t, "closing", time.Since(start), guard.DefaultLease, 5*time.Second)
 	}},
 	{"with Local, work that outlasts its window blocks nothing afterwards", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Window, Window: 2 * time.Second, OnDown: guard.Local}
 		g, j := process[string](t, w, p), work("a", 3*time.Second)
 		do(t, g, key, j, "a")
-		cut(w)
+		failEngine(w)
 		do(t, g, key, j, "a")
 	}},
 	{"with Local, waiting and resolving work within this process", func(t *testing.T, w *world) {
-		cut(w)
+		failEngine(w)
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: guard.Wait}), work("a", time.Second)
 		together(5, func(int) { do(t, g, key, j, "a") })
 		j.want(t, 1)
 		p := guard.Policy{Name: "pay", OnDown: guard.Local, OnUnknown: guard.Resolve}
 		pay := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
-		_, _ = pay.Do(t.Context(), key, ways["doubt"])
+		_, _ = pay.Do(t.Context(), key, unknownWork["marked"])
 		do(t, pay, key, j, "found")
 	}},
 	{"with Local, the resolver is called during an outage for an earlier unknown outcome", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "pay", OnDown: guard.Local, OnUnknown: guard.Resolve}
 		g, j := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })), work("a", 0)
-		_, _ = g.Do(t.Context(), key, ways["doubt"])
-		cut(w)
+		_, _ = g.Do(t.Context(), key, unknownWork["marked"])
+		failEngine(w)
 		do(t, g, key, j, "found")
 		j.want(t, 0)
 	}},
@@ -394,12 +394,12 @@ var downLaws = []law{
 		for _, down := range []guard.OnDown{guard.Local, guard.Open} {
 			p := guard.Policy{Name: "order" + string(down), OnDown: down, OnDuplicate: guard.Wait, Wait: time.Minute}
 			g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 7*time.Second)
-			wait := begun(t, g, key, j)
-			waits := begun(t, other, key, j)
-			cut(w)
+			wait := startCall(t, g, key, j)
+			waits := startCall(t, other, key, j)
+			failEngine(w)
 			time.AfterFunc(6*time.Second, w.engine.Heal)
 			if v, err := waits(); err != nil || v != "a" {
-				t.Errorf("%s: the waiter got %q, %v", down, v, err)
+				t.Errorf("%s: the waiter got %q, %v; want a", down, v, err)
 			}
 			_, err := wait()
 			ok(t, err)
@@ -409,7 +409,7 @@ var downLaws = []law{
 	{"an engine that refuses a request is not down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
 		_, c := begin(t, process[string](t, w, guard.Form("form")), key.For([]byte("x")))
-		cut(w)
+		failEngine(w)
 		do(t, g, guard.Of("bob", "1"), j, "a")
 		w.engine.Heal()
 		time.Sleep(guard.DefaultLocalCache)
@@ -425,57 +425,57 @@ var downLaws = []law{
 		g, other := process[string](t, w, strict), on[string](t, w, w.memory, strict)
 		_, c := begin(t, other, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Hang, Times: 1})
-		time.AfterFunc(time.Second, w.engine.Heal) // no answer, and the next one says who has it
+		time.AfterFunc(time.Second, w.engine.Heal) // the first try gets no answer, and the second finds the holder
 		refused(t, g, key, work("a", 0))
 		time.Sleep(time.Second)
 		if n := g.Stats().CleanedUp; n != 1 {
-			t.Errorf("%d cleaned up, want 1", n)
+			t.Errorf("CleanedUp = %d, want 1", n)
 		}
 		ok(t, c.Complete("a"))
 	}},
 	{"with Local, a local claim is renewed", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, LocalCache: time.Millisecond}
 		g, j := process[string](t, w, p), work("a", 5*time.Minute)
-		cut(w)
-		wait := begun(t, g, key, j)
+		failEngine(w)
+		wait := startCall(t, g, key, j)
 		time.Sleep(4 * time.Minute)
 		refused(t, g, key, j)
 		v, err := wait()
 		if err != nil || v != "a" {
-			t.Errorf("%q, %v", v, err)
+			t.Errorf("the running call got %q, %v; want a", v, err)
 		}
 		j.want(t, 1)
 	}},
 	{"a result that cannot be stored is returned, and stored when the engine recovers", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
-		cut(w, enginetest.OpSettle)
+		failEngine(w, enginetest.OpSettle)
 		start := time.Now()
 		do(t, g, key, j, "a")
 		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("returned after %v", d)
+			t.Errorf("Do returned after %v, want at most 2s", d)
 		}
 		if n := g.Stats().Endings[guard.NotStored]; n != 1 {
-			t.Errorf("%d not stored, want 1", n)
+			t.Errorf("%d results were not stored, want 1", n)
 		}
-		do(t, g, key, j, "a") // this process knows
+		do(t, g, key, j, "a") // this process has the result
 		time.Sleep(5 * time.Second)
 		w.engine.Heal()
 		time.Sleep(2 * time.Second)
 		do(t, process[string](t, w, order), key, j, "a")
 		if n := g.Stats().Endings[guard.StoredLate]; n != 1 {
-			t.Errorf("%d stored late, want 1", n)
+			t.Errorf("%d results were stored late, want 1", n)
 		}
 		j.want(t, 1)
 	}},
 	{"Complete reports a result that was not stored", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		_, c := begin(t, g, key)
-		cut(w, enginetest.OpSettle)
+		failEngine(w, enginetest.OpSettle)
 		wantErr(t, c.Complete("a"), guard.ErrNotStored)
 	}},
 	{"a result that is never stored is an unknown outcome", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
-		cut(w, enginetest.OpSettle, enginetest.OpClaimRenew)
+		failEngine(w, enginetest.OpSettle, enginetest.OpClaimRenew)
 		do(t, g, key, j, "a")
 		time.Sleep(2 * guard.DefaultLease)
 		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
@@ -490,7 +490,7 @@ var downLaws = []law{
 		do(t, process[string](t, w, strict), key, j, "a")
 		j.want(t, 1)
 		if n := g.Stats().CleanedUp; n != 1 {
-			t.Errorf("%d cleaned up, want 1", n)
+			t.Errorf("CleanedUp = %d, want 1", n)
 		}
 	}},
 	{"a claim that arrives after its caller gave up is not granted", func(t *testing.T, w *world) {
@@ -511,7 +511,7 @@ var downLaws = []law{
 		time.Sleep(6 * time.Second)
 		do(t, process[string](t, w, strict), key, j, "a")
 		if n := g.Stats().CleanedUp; n != 1 {
-			t.Errorf("%d cleaned up, want 1", n)
+			t.Errorf("CleanedUp = %d, want 1", n)
 		}
 	}},
 	{"a full engine refuses the work", func(t *testing.T, w *world) {
@@ -527,13 +527,13 @@ var downLaws = []law{
 		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrNoSpace)
 		j.want(t, 1)
 	}},
-	{"concurrent calls learn together that the engine is down", func(t *testing.T, w *world) {
+	{"concurrent calls fail together if the engine is down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
-		cut(w)
+		failEngine(w)
 		start := time.Now()
 		together(50, func(int) { fails(t, g, key, j, guard.ErrDown) })
 		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("fifty calls got the error after %v", d)
+			t.Errorf("fifty calls failed after %v, want at most 2s", d)
 		}
 	}},
 	{"an invalid reply of the engine does not let the work run", func(t *testing.T, w *world) {
@@ -544,7 +544,7 @@ var downLaws = []law{
 	}},
 }
 
-// lagging is an engine that may grant a claim late, and declares it.
+// lagging is an engine with a LateGrant, and a ledger that uses it.
 type lagging struct {
 	engine.Engine
 	ledger *laggard

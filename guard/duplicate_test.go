@@ -14,15 +14,15 @@ import (
 var duplicateLaws = []law{
 	{"a duplicate of work that runs is refused with the message, the status and the time left (P4, S2)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 20*time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		time.Sleep(5 * time.Second)
 		for _, g := range []*guard.Guard[string]{g, process[string](t, w, order)} {
 			d := refused(t, g, key, j)
 			if !d.Running || d.Status != 409 || d.Message.In("zh-CN") != "操作处理中，请勿重复提交" ||
 				d.Message.In("en") != "operation in progress, please do not submit again" {
-				t.Errorf("refused with %+v", d)
+				t.Errorf("refused with %+v, want it running, with status 409 and the default message", d)
 			}
-			about(t, "the time left", d.RetryAfter, 25*time.Second, time.Second)
+			wantAbout(t, "the time left", d.RetryAfter, 25*time.Second, time.Second)
 		}
 		_, err := wait()
 		ok(t, err)
@@ -45,7 +45,7 @@ var duplicateLaws = []law{
 		p := guard.Policy{Name: "order", OnError: guard.Keep, OnUnknown: guard.Hold}
 		one, two := key.For([]byte("10 EUR")), key.For([]byte("20 EUR"))
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
-		wait := begun(t, g, one, j)
+		wait := startCall(t, g, one, j)
 		fails(t, g, two, j, guard.ErrMismatch)
 		fails(t, other, two, j, guard.ErrMismatch)
 		_, err := wait()
@@ -53,7 +53,7 @@ var duplicateLaws = []law{
 		fails(t, g, two, j, guard.ErrMismatch)
 		fails(t, other, two, j, guard.ErrMismatch)
 		do(t, g, one, j, "a")
-		do(t, other, key, j, "a") // without a payload it is not known to be another
+		do(t, other, key, j, "a") // without a payload, nothing can differ
 		j.want(t, 1)
 
 		failed := guard.Of("ann", "failed")
@@ -85,7 +85,7 @@ var duplicateLaws = []law{
 				}
 			})
 			if won.Load() != 1 || lost.Load() != 1 {
-				t.Errorf("%d won and %d were told of the other payload, want 1 and 1", won.Load(), lost.Load())
+				t.Errorf("%d calls ran and %d got a mismatch, want one each", won.Load(), lost.Load())
 			}
 		}
 	}},
@@ -93,18 +93,18 @@ var duplicateLaws = []law{
 		do(t, process[string](t, w, order), key.For([]byte("right")), work("a", 0), "a")
 		g := process[string](t, w, order)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
-		wrong := begun(t, g, key.For([]byte("wrong")), work("b", 0))
+		wrong := startCall(t, g, key.For([]byte("wrong")), work("b", 0))
 		do(t, g, key.For([]byte("right")), work("b", 0), "a")
 		_, err := wrong()
 		wantErr(t, err, guard.ErrMismatch)
 	}},
-	{"errors name the hashed key, never the user's or the client's", func(t *testing.T, w *world) {
+	{"errors show the hashed key, never the user or the client's key", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Second)
 		k := guard.Of("secret-user", "secret-key").For([]byte("x"))
-		wait := begun(t, g, k, j)
+		wait := startCall(t, g, k, j)
 		for _, err := range []error{refused(t, g, k, j), fails(t, g, guard.Of("secret-user", "secret-key").For([]byte("y")), j, guard.ErrMismatch)} {
 			if s := err.Error(); !strings.Contains(s, "order:") || strings.Contains(s, "secret") {
-				t.Errorf("the error says %q", s)
+				t.Errorf("the error is %q, want the hashed key and nothing secret", s)
 			}
 		}
 		_, err := wait()

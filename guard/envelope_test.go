@@ -23,11 +23,12 @@ func storeResult(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (h
 	return hash, bytes.Clone(envelope)
 }
 
-// corrupt checks that every guard rejects an envelope, and that no work runs again.
-func corrupt(t *testing.T, w *world, hash string, envelope []byte, what string, guards ...*guard.Guard[string]) {
+// wantCorrupt stores an envelope, and checks that every guard rejects it and that no work
+// runs again.
+func wantCorrupt(t *testing.T, w *world, hash string, envelope []byte, what string, guards ...*guard.Guard[string]) {
 	t.Helper()
 	w.memory.Evict(hash)
-	settled(t, w, hash, envelope)
+	storeEnvelope(t, w, hash, envelope)
 	for _, g := range guards {
 		j := work("again", 0)
 		v, err := g.Do(t.Context(), key, j.do)
@@ -47,11 +48,11 @@ var envelopeLaws = []law{
 			for bit := range 8 {
 				bad := bytes.Clone(good)
 				bad[at] ^= 1 << bit
-				corrupt(t, w, hash, bad, fmt.Sprintf("bit %d of byte %d", bit, at), g, remote[string](t, w, order))
+				wantCorrupt(t, w, hash, bad, fmt.Sprintf("bit %d of byte %d", bit, at), g, remote[string](t, w, order))
 			}
 		}
 		w.memory.Evict(hash)
-		settled(t, w, hash, good)
+		storeEnvelope(t, w, hash, good)
 		do(t, g, key, work("b", 0), "a")
 	}},
 	{"a local envelope with another content is rejected", func(t *testing.T, w *world) {
@@ -60,7 +61,7 @@ var envelopeLaws = []law{
 		for what := range 256 {
 			if bad := bytes.Clone(good); byte(what) != good[1] {
 				bad[1] = byte(what)
-				corrupt(t, w, hash, bad, fmt.Sprintf("content %d", what), g)
+				wantCorrupt(t, w, hash, bad, fmt.Sprintf("content %d", what), g)
 			}
 		}
 	}},
@@ -68,15 +69,15 @@ var envelopeLaws = []law{
 		g := process[string](t, w, order)
 		hash, good := storeResult(t, w, g, key)
 		for n := range good {
-			corrupt(t, w, hash, good[:n], fmt.Sprintf("%d bytes", n), g, remote[string](t, w, order))
+			wantCorrupt(t, w, hash, good[:n], fmt.Sprintf("%d bytes", n), g, remote[string](t, w, order))
 		}
-		corrupt(t, w, hash, append(bytes.Clone(good), 0), "one more", g)
+		wantCorrupt(t, w, hash, append(bytes.Clone(good), 0), "one more", g)
 	}},
 	{"a local envelope under another key is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		_, moved := storeResult(t, w, g, guard.Of("ann", "another"))
 		hash, _ := storeResult(t, w, g, key)
-		corrupt(t, w, hash, moved, "moved", g, remote[string](t, w, order))
+		wantCorrupt(t, w, hash, moved, "moved", g, remote[string](t, w, order))
 	}},
 	{"a local envelope is rejected in another process", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
@@ -92,15 +93,15 @@ var envelopeLaws = []law{
 		j.want(t, 0)
 	}},
 	{"this process reads results of in-process and remote engines", func(t *testing.T, w *world) {
-		near, away, j := process[string](t, w, order), remote[string](t, w, order), work("b", 0)
-		_, _ = storeResult(t, w, near, key)
-		do(t, away, key, j, "a")
+		local, distant, j := process[string](t, w, order), remote[string](t, w, order), work("b", 0)
+		_, _ = storeResult(t, w, local, key)
+		do(t, distant, key, j, "a")
 		k := guard.Of("ann", "another")
-		do(t, away, k, work("c", 0), "c")
-		if _, envelope := stored(t, w, away, k); envelope[0] != 1 {
-			t.Errorf("a remote engine has %q", envelope)
+		do(t, distant, k, work("c", 0), "c")
+		if _, envelope := stored(t, w, distant, k); envelope[0] != 1 {
+			t.Errorf("the envelope on a remote engine is %q, want version 1", envelope)
 		}
-		do(t, near, k, j, "c")
+		do(t, local, k, j, "c")
 		j.want(t, 0)
 	}},
 	{"this process reads errors and tombstones of both kinds of engine", func(t *testing.T, w *world) {
@@ -121,7 +122,7 @@ var envelopeLaws = []law{
 		sealing := []*guard.Guard[string]{
 			process[string](t, w, p, guard.Encrypt(ring(t, secret("k")))), remote[string](t, w, p, guard.Encrypt(ring(t, secret("k")))),
 		}
-		corrupt(t, w, hash, good, "a result", sealing...)
+		wantCorrupt(t, w, hash, good, "a result", sealing...)
 		l := w.memory.Capabilities().Ledger
 		w.memory.Evict(hash)
 		_, err := l.Claim(t.Context(), engine.Claim{Key: hash, Attempt: "x", Lease: time.Minute})
@@ -139,10 +140,10 @@ var envelopeLaws = []law{
 		do(t, g, key, work("card number", 0), "card number")
 		hash, sealed := stored(t, w, g, key)
 		if sealed[0] != 1 || bytes.Contains(sealed, []byte("card")) {
-			t.Errorf("stored as %q", sealed)
+			t.Errorf("stored as %q, want an encrypted envelope of version 1", sealed)
 		}
 		do(t, g, key, work("b", 0), "card number")
-		corrupt(t, w, hash, append([]byte{0}, sealed[1:]...), "as if it were not sealed", g)
+		wantCorrupt(t, w, hash, append([]byte{0}, sealed[1:]...), "as if it were not sealed", g)
 	}},
 }
 
@@ -161,7 +162,7 @@ func FuzzEnvelope(f *testing.F) {
 		checkAccepted(t, sealing, key, raw)
 		for _, good := range [][]byte{guard.LocalEnvelope(key, what, text), guard.PlainEnvelope(key, what, text)} {
 			if is, got, err := guard.OpenEnvelope(nil, key, good); err != nil || is != what || got != text {
-				t.Errorf("opened as %q, %q, %v", is, got, err)
+				t.Errorf("OpenEnvelope = %q, %q, %v; want %q, %q", is, got, err, what, text)
 			}
 			if _, _, err := guard.OpenEnvelope(nil, key+"x", good); err == nil {
 				t.Errorf("%q is accepted under another key", good)
@@ -184,7 +185,7 @@ func checkAccepted(t *testing.T, sealing *guard.Ring, key string, envelope []byt
 	t.Helper()
 	what, text, err := guard.OpenEnvelope(nil, key, envelope)
 	if err == nil && !bytes.Equal(envelope, guard.LocalEnvelope(key, what, text)) && !bytes.Equal(envelope, guard.PlainEnvelope(key, what, text)) {
-		t.Errorf("%q is accepted, and is forged", envelope)
+		t.Errorf("the forged envelope %q is accepted", envelope)
 	}
 	if what, _, err := guard.OpenEnvelope(sealing, key, envelope); err == nil && (what == 'v' || what == 'f') {
 		t.Errorf("%q is accepted without encryption", envelope)

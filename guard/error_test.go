@@ -31,7 +31,7 @@ var errorLaws = []law{
 		for _, g := range []*guard.Guard[string]{g, process[string](t, w, p)} {
 			var f *guard.FailedError
 			if err := fails(t, g, key, j, guard.ErrFailed); !errors.As(err, &f) || f.Text != "card declined: no" || err.Error() != f.Text {
-				t.Errorf("a duplicate got %#v", err)
+				t.Errorf("a duplicate got %#v, want a FailedError with the text of the error", err)
 			}
 		}
 		j.want(t, 1)
@@ -50,7 +50,7 @@ var errorLaws = []law{
 		g := process[string](t, w, order)
 		v, err := g.Do(t.Context(), key, func(context.Context) (string, error) { return "half", errNo })
 		if v != "half" || !errors.Is(err, errNo) {
-			t.Errorf("Do = %q, %v", v, err)
+			t.Errorf("Do = %q, %v; want half and the work's error", v, err)
 		}
 	}},
 	{"a very long error is truncated before it is stored", func(t *testing.T, w *world) {
@@ -61,7 +61,7 @@ var errorLaws = []law{
 			fails(t, g, k, &job{err: long}, long)
 			var f *guard.FailedError
 			if err := fails(t, g, k, work("a", 0), guard.ErrFailed); !errors.As(err, &f) || f.Text != want {
-				t.Errorf("kept %v, want %q", err, want)
+				t.Errorf("the stored error is %v, want %q", err, want)
 			}
 		}
 	}},

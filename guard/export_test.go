@@ -32,7 +32,8 @@ func PlainEnvelope(key string, what byte, text string) []byte {
 	return plainEnvelope(key, content(what), []byte(text))
 }
 
-// OpenEnvelope returns the payload of an envelope, for a guard with that ring; nil: without one.
+// OpenEnvelope returns the payload of an envelope, for a guard with that ring, which may be
+// nil.
 func OpenEnvelope(r *Ring, key string, envelope []byte) (what byte, text string, err error) {
 	c := &core{settings: settings{ring: r}}
 	is, b, err := c.open(key, envelope)

@@ -28,7 +28,7 @@ func TestEntriesAreReused(t *testing.T) {
 		later := now.Add(3 * time.Second)
 		next := f.lookup("b", later)
 		if !next.mustClaim || (next.entry == first) == waited {
-			t.Errorf("with a waiter: %v; reused: %v", waited, next.entry == first)
+			t.Errorf("with a waiter: %v; the entry was reused: %v, want the opposite", waited, next.entry == first)
 		}
 		if e := next.entry; e.key != "b" || e.phase != claiming || e.rec.State != engine.Absent || e.shared {
 			t.Errorf("the reused entry was not reset: %+v", *e)

@@ -31,7 +31,7 @@ var inProcessLaws = []law{
 		m := memory.New(memory.MaxKeys(1))
 		g, j := on[string](t, w, m, guard.Policy{Name: "order", OnDown: guard.Local}), work("a", time.Minute)
 		_, c := begin(t, g, guard.Of("ann", "fills the engine"))
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		ok(t, c.Free())
 		time.Sleep(time.Second)
 		refused(t, g, key, j)
@@ -43,7 +43,7 @@ var inProcessLaws = []law{
 		for _, down := range []guard.OnDown{guard.Local, guard.Open, guard.Closed} {
 			m := memory.New(memory.MaxKeys(1))
 			g, j := on[string](t, w, m, guard.Policy{Name: "order", OnDown: down}), work("a", time.Minute)
-			wait := begun(t, g, key, j)
+			wait := startCall(t, g, key, j)
 			_, _ = g.Do(t.Context(), guard.Of("ann", "2"), work("b", 0).do) // the engine is full
 			refused(t, g, key, j)
 			_, err := wait()

@@ -48,7 +48,7 @@ func TestATypeThatJSONLosesIsRefused(t *testing.T) {
 		"JSON cannot represent chan int":       refusedType[chan int](keeps),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("New = %v, want an error with %q", err, want)
 		}
 	}
 	for name, err := range map[string]error{
@@ -60,11 +60,11 @@ func TestATypeThatJSONLosesIsRefused(t *testing.T) {
 		"a result that was encoded before": refusedType[json.RawMessage](keeps),
 	} {
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("New with %s = %v, want nil", name, err)
 		}
 	}
 	if _, err := guard.New[sealed](interlock.New(nil), keeps, guard.WithCodec(gobCodec{})); err != nil {
-		t.Errorf("another codec: %v", err)
+		t.Errorf("New with another codec = %v, want nil", err)
 	}
 }
 
@@ -101,7 +101,7 @@ var jsonLaws = []law{
 		for _, text := range []string{`{"a":1`, `{"a":1} 2`, ``} {
 			var v any
 			if err := (guard.JSON{}).Unmarshal([]byte(text), &v); err == nil {
-				t.Errorf("%q was decoded to %v", text, v)
+				t.Errorf("%q was decoded to %v, want an error", text, v)
 			}
 		}
 		if errors.Is((guard.JSON{}).Unmarshal([]byte(`{"a":1}`), new(any)), guard.ErrCodec) {

@@ -41,15 +41,15 @@ func TestBadKeys(t *testing.T) {
 		g := newGuard(t, guard.Policy{Name: "x", Scope: c.scope})
 		ctx, claim, err := g.Begin(t.Context(), c.key)
 		if !errors.Is(err, interlock.ErrKey) || claim != nil || ctx != t.Context() {
-			t.Errorf("%s: %v, %v", name, claim, err)
+			t.Errorf("%s: Begin = %v, %v; want no claim and ErrKey", name, claim, err)
 		}
 	}
 	g := newGuard(t, guard.Policy{Name: "x"})
 	if _, _, err := g.Begin(t.Context(), guard.Of(long[1:], long[1:])); err != nil {
-		t.Errorf("1024 bytes: %v", err)
+		t.Errorf("Begin with parts of 1024 bytes = %v, want nil", err)
 	}
 	if _, _, err := g.Begin(t.Context(), guard.Of("\x00{}:*\xff", "{\n}")); err != nil {
-		t.Errorf("odd characters: %v", err)
+		t.Errorf("Begin with unusual characters = %v, want nil", err)
 	}
 }
 
@@ -110,7 +110,7 @@ func FuzzKey(f *testing.F) {
 		g := newGuard(t, guard.Policy{Name: "x"})
 		same := user == otherUser && id == otherID
 		if (hashed(t, g, guard.Of(user, id)) == hashed(t, g, guard.Of(otherUser, otherID))) != same {
-			t.Errorf("%q + %q and %q + %q: same is %v", user, id, otherUser, otherID, same)
+			t.Errorf("%q + %q and %q + %q: equal keys: %v, and equal hashes: %v", user, id, otherUser, otherID, same, !same)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func FuzzToken(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	good := ts.Issue("ann", "form") // a secret for this process only: fuzzing uses several
+	good := ts.Issue("ann", "form") // not in the corpus: fuzzing uses several processes, each with its own token
 	f.Add(0, byte(0), "")
 	f.Add(1, byte(1), "")
 	f.Add(40, byte('A'), "=")

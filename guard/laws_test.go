@@ -123,7 +123,7 @@ func on[T any](t *testing.T, w *world, e engine.Engine, p guard.Policy, opts ...
 			t.Errorf("Close: %v", err)
 		}
 		if s := g.Stats(); s.Running != 0 || s.Waiting != 0 {
-			t.Errorf("at the end %d claims run and %d duplicates wait", s.Running, s.Waiting)
+			t.Errorf("at the end %d claims run and %d duplicates wait, want none", s.Running, s.Waiting)
 		}
 	})
 	return g
@@ -167,7 +167,7 @@ var (
 
 func work(result string, takes time.Duration) *job { return &job{result: result, takes: takes} }
 
-// do demands that a call returns want.
+// do requires that a call returns want.
 func do(t *testing.T, g *guard.Guard[string], k guard.Key, j *job, want string) {
 	t.Helper()
 	if got, err := g.Do(t.Context(), k, j.do); err != nil || got != want {
@@ -175,7 +175,7 @@ func do(t *testing.T, g *guard.Guard[string], k guard.Key, j *job, want string) 
 	}
 }
 
-// fails demands that a call fails with an error that matches want.
+// fails requires that a call fails with an error that matches want.
 func fails(t *testing.T, g *guard.Guard[string], k guard.Key, j *job, want error) error {
 	t.Helper()
 	got, err := g.Do(t.Context(), k, j.do)
@@ -185,7 +185,7 @@ func fails(t *testing.T, g *guard.Guard[string], k guard.Key, j *job, want error
 	return err
 }
 
-// refused demands that a call is refused as a duplicate.
+// refused requires that a call is refused as a duplicate.
 func refused(t *testing.T, g *guard.Guard[string], k guard.Key, j *job) *guard.DuplicateError {
 	t.Helper()
 	var d *guard.DuplicateError
@@ -195,7 +195,7 @@ func refused(t *testing.T, g *guard.Guard[string], k guard.Key, j *job) *guard.D
 	return d
 }
 
-// begin demands a claim.
+// begin requires that Begin grants a claim.
 func begin(t *testing.T, g *guard.Guard[string], k guard.Key) (context.Context, *guard.Claim[string]) {
 	t.Helper()
 	ctx, c, err := g.Begin(t.Context(), k)
@@ -208,8 +208,8 @@ func begin(t *testing.T, g *guard.Guard[string], k guard.Key) (context.Context, 
 	return ctx, c
 }
 
-// begun does a job in the background until the returned function waits for it.
-func begun(t *testing.T, g *guard.Guard[string], k guard.Key, j *job) (wait func() (string, error)) {
+// startCall makes a call in the background. The returned function waits for its result.
+func startCall(t *testing.T, g *guard.Guard[string], k guard.Key, j *job) (wait func() (string, error)) {
 	t.Helper()
 	type answer struct {
 		v   string
@@ -250,7 +250,7 @@ func together(n int, fn func(i int)) {
 	wg.Wait()
 }
 
-func about(t *testing.T, what string, got, want, slack time.Duration) {
+func wantAbout(t *testing.T, what string, got, want, slack time.Duration) {
 	t.Helper()
 	if got < want-slack || got > want+slack {
 		t.Errorf("%s is %v, want about %v", what, got, want)

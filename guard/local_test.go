@@ -29,7 +29,7 @@ var localLaws = []law{
 				t.Errorf("%s: the engine was asked %d times, want once", p.OnDuplicate, n)
 			}
 			if s := g.Stats(); s.Coalesced != 999 || s.Asked != 1 {
-				t.Errorf("%d coalesced, %d asked", s.Coalesced, s.Asked)
+				t.Errorf("Coalesced = %d, Asked = %d; want 999 and 1", s.Coalesced, s.Asked)
 			}
 		}
 	}},
@@ -39,12 +39,12 @@ var localLaws = []law{
 		time.Sleep(499 * time.Millisecond)
 		do(t, g, key, j, "a")
 		if n := claims(w); n != 1 {
-			t.Errorf("asked %d times before, want 1", n)
+			t.Errorf("the engine was asked %d times before LocalCache passed, want once", n)
 		}
 		time.Sleep(2 * time.Millisecond)
 		do(t, g, key, j, "a")
 		if n := claims(w); n != 2 {
-			t.Errorf("asked %d times after, want 2", n)
+			t.Errorf("the engine was asked %d times after LocalCache passed, want twice", n)
 		}
 		j.want(t, 1)
 	}},
@@ -57,19 +57,19 @@ var localLaws = []law{
 			do(t, g, key, j, "a")
 		}
 		if n := claims(w) - before; n != 1 {
-			t.Errorf("asked %d times, want once", n)
+			t.Errorf("the engine was asked %d times, want once", n)
 		}
 	}},
 	{"a process asks about another process's work once in half a second", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", 10*time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		before := claims(w)
 		for range 200 {
 			refused(t, other, key, j)
 			time.Sleep(10 * time.Millisecond)
 		}
 		if n := claims(w) - before; n > 6 {
-			t.Errorf("asked %d times in two seconds", n)
+			t.Errorf("the engine was asked %d times in two seconds, want at most 6", n)
 		}
 		_, err := wait()
 		ok(t, err)
@@ -90,12 +90,12 @@ var localLaws = []law{
 		again, err := g.Do(t.Context(), key, nil)
 		ok(t, err)
 		if again[0] != "a" {
-			t.Errorf("the second caller got %q", again[0])
+			t.Errorf("the second caller got %q, want a", again[0])
 		}
 		again[0] = "changed"
 		third, err := g.Do(t.Context(), key, nil)
 		if err != nil || third[0] != "a" {
-			t.Errorf("the third caller got %q, %v", third, err)
+			t.Errorf("the third caller got %q, %v; want a", third, err)
 		}
 	}},
 	{"the cache of results is bounded in bytes", func(t *testing.T, w *world) {
@@ -105,9 +105,9 @@ var localLaws = []law{
 		for i := range 100 {
 			do(t, g, guard.Of("ann", string(rune('a'+i))), work(big, 0), big)
 		}
-		do(t, g, guard.Of("ann", "a"), work(big, 0), big) // long forgotten here
+		do(t, g, guard.Of("ann", "a"), work(big, 0), big) // no longer in the cache
 		if n := claims(w) - before; n != 101 {
-			t.Errorf("asked %d times, want 101", n)
+			t.Errorf("the engine was asked %d times, want 101", n)
 		}
 	}},
 	{"a caller that gives up while asking does not fail the others", func(t *testing.T, w *world) {
@@ -117,11 +117,11 @@ var localLaws = []law{
 		left := make(chan error, 1)
 		go func() { _, err := g.Do(ctx, key, j.do); left <- err }()
 		synctest.Wait()
-		stays := begun(t, g, key, j)
+		stays := startCall(t, g, key, j)
 		cancel(errNo)
 		wantErr(t, <-left, errNo)
 		if v, err := stays(); err != nil || v != "a" {
-			t.Errorf("the other caller got %q, %v", v, err)
+			t.Errorf("the other caller got %q, %v; want a", v, err)
 		}
 	}},
 }

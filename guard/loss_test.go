@@ -16,12 +16,12 @@ var lossLaws = []law{
 	{"a lost claim cancels the work with the cause, before another caller can claim the key", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Hang})
-		var told time.Time
+		var canceled time.Time
 		wait := make(chan error, 1)
 		go func() {
 			_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) {
 				<-ctx.Done()
-				told = time.Now()
+				canceled = time.Now()
 				wantErr(t, context.Cause(ctx), interlock.ErrExpired)
 				return "late", nil
 			})
@@ -36,26 +36,26 @@ var lossLaws = []law{
 		}
 		granted := time.Now()
 		wantErr(t, <-wait, interlock.ErrLost)
-		if !told.Before(granted) || told.IsZero() {
-			t.Errorf("the loss was reported at %v, the next grant was at %v", told, granted)
+		if !canceled.Before(granted) || canceled.IsZero() {
+			t.Errorf("the work was canceled at %v, want before the next grant at %v", canceled, granted)
 		}
 	}},
 	{"a late result is refused and counted, and never overwrites a newer one", func(t *testing.T, w *world) {
-		dies(t, w, rerun, key) // which completes late
+		claimAndCrash(t, w, rerun, key) // its result comes too late
 		g := process[string](t, w, rerun)
 		do(t, g, key, work("a", 0), "a")
 		late := process[string](t, w, rerun)
 		k := guard.Of("ann", "2")
 		_, c := begin(t, late, k)
-		w.memory.Step(time.Hour) // the engine's the lease has expired, unknown to this process
+		w.memory.Step(time.Hour) // the lease has expired at the engine, and this process does not know
 		do(t, g, k, work("newer", 0), "newer")
 		err := c.Complete("late")
 		var lost *interlock.LostError
 		if !errors.As(err, &lost) || lost.Fence != c.Fence() {
-			t.Errorf("Complete = %v", err)
+			t.Errorf("Complete = %v, want a LostError with the claim's fence", err)
 		}
 		if n := late.Stats().Endings[guard.Late]; n != 1 {
-			t.Errorf("%d late, want 1", n)
+			t.Errorf("%d claims ended late, want 1", n)
 		}
 		do(t, late, k, work("b", 0), "newer")
 	}},
@@ -66,9 +66,9 @@ var lossLaws = []law{
 		wantErr(t, err, errNo)
 		wantErr(t, err, interlock.ErrLost)
 		wantErr(t, err, interlock.ErrNotHolder)
-		synctest.Wait() // it is counted after the work was told
+		synctest.Wait() // the loss is counted after the work was canceled
 		if g.Stats().Lost != 1 {
-			t.Errorf("%d lost, want 1", g.Stats().Lost)
+			t.Errorf("Lost = %d, want 1", g.Stats().Lost)
 		}
 	}},
 	{"work that takes longer than MaxHold loses its claim", func(t *testing.T, w *world) {
@@ -77,20 +77,20 @@ var lossLaws = []law{
 		start := time.Now()
 		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) })
 		wantErr(t, err, interlock.ErrMaxHold)
-		about(t, "the work", time.Since(start), time.Minute, time.Millisecond)
+		wantAbout(t, "the work", time.Since(start), time.Minute, time.Millisecond)
 		time.Sleep(guard.DefaultLease)
 		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
 	}},
 	{"failed renewals are retried, and the claim is kept", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Minute)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		time.Sleep(25 * time.Second)
 		w.engine.Heal()
 		_, err := wait()
 		ok(t, err)
 		if s := g.Stats(); s.Renewed == 0 || s.NotRenewed == 0 {
-			t.Errorf("%d renewed and %d not", s.Renewed, s.NotRenewed)
+			t.Errorf("Renewed = %d, NotRenewed = %d; want both above zero", s.Renewed, s.NotRenewed)
 		}
 	}},
 	{"a claim is renewed until its result is stored", func(t *testing.T, w *world) {
@@ -114,7 +114,7 @@ var lossLaws = []law{
 		p := guard.Policy{Name: "form", After: guard.Free, OnDuplicate: guard.Wait}
 		g, other := process[string](t, w, p), on[string](t, w, w.memory, p)
 		_, c := begin(t, g, key)
-		next := begun(t, other, key, work("b", time.Second))
+		next := startCall(t, other, key, work("b", time.Second))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.LoseReply, Times: 1})
 		ok(t, c.Complete("a"))
 		_, err := next()
@@ -133,7 +133,7 @@ var lossLaws = []law{
 	{"a result that never arrived fails if another caller holds the key by then", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
 		_, c := begin(t, g, key)
-		w.memory.Step(time.Hour) // the engine's the lease has expired, unknown to this process
+		w.memory.Step(time.Hour) // the lease has expired at the engine, and this process does not know
 		do(t, other, key, work("newer", 0), "newer")
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Hang, Times: 1})
 		time.AfterFunc(time.Second, w.engine.Heal)
@@ -147,7 +147,7 @@ var lossLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		time.Sleep(time.Minute)
 		if ctx.Err() != nil {
-			t.Errorf("lost: %v", context.Cause(ctx))
+			t.Errorf("the claim was lost: %v", context.Cause(ctx))
 		}
 		ok(t, c.Complete("a"))
 	}},
@@ -158,7 +158,7 @@ var lossLaws = []law{
 		g.StepWall(4*time.Minute + 50*time.Second) // the machine slept, and the window's lease is nearly over
 		time.Sleep(time.Minute)                    // renewed meanwhile
 		if ctx.Err() != nil {
-			t.Errorf("lost: %v", context.Cause(ctx))
+			t.Errorf("the claim was lost: %v", context.Cause(ctx))
 		}
 		ok(t, c.Complete("a"))
 	}},
@@ -168,14 +168,14 @@ var lossLaws = []law{
 		time.Sleep(time.Second)
 		g.StepWall(4*time.Minute + 30*time.Second)
 		time.Sleep(guard.DefaultLease / 2) // renewed meanwhile
-		cut(w, enginetest.OpClaimRenew)
+		failEngine(w, enginetest.OpClaimRenew)
 		time.Sleep(guard.DefaultLease)
 		if ctx.Err() == nil {
-			t.Error("still trusted, although the lease has expired by one clock")
+			t.Error("the context is live although the lease has expired by one clock")
 		}
 		wantErr(t, c.Complete("a"), errLost)
 	}},
-	{"after a loss the next call in the same process competes like any other", func(t *testing.T, w *world) {
+	{"after a loss the next call in the same process claims the key like any other", func(t *testing.T, w *world) {
 		g := process[string](t, w, rerun)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		_, c := begin(t, g, key)
@@ -189,7 +189,7 @@ var lossLaws = []law{
 		ctx, c := begin(t, g, key)
 		g.StepWall(time.Hour)
 		if ctx.Err() == nil || c.Left() != 0 {
-			t.Errorf("%v, %v left", ctx.Err(), c.Left())
+			t.Errorf("Err() = %v, Left() = %v; want an error and 0", ctx.Err(), c.Left())
 		}
 		wantErr(t, c.Fail(errNo), interlock.ErrLost)
 	}},

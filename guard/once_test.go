@@ -38,7 +38,7 @@ var onceLaws = []law{
 			}
 		})
 		if done.Load() != 1 || dup.Load() != 99 {
-			t.Errorf("%d done and %d duplicates, want 1 and 99", done.Load(), dup.Load())
+			t.Errorf("%d calls ran and %d were duplicates, want 1 and 99", done.Load(), dup.Load())
 		}
 		j.want(t, 1)
 	}},
@@ -84,7 +84,7 @@ var onceLaws = []law{
 				n++
 			}
 			if n != 1 {
-				t.Errorf("%d records are listed, want its own", n)
+				t.Errorf("%d records are listed, want only the guard's own", n)
 			}
 		}
 		w.closers = append(w.closers, func() { _ = one.Close(context.Background()); _ = two.Close(context.Background()) })
@@ -108,7 +108,7 @@ var onceLaws = []law{
 	{"with After Free the next submission is accepted as soon as the first is done (L5, P3)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, Lease: 10 * time.Second}
 		g, j := process[string](t, w, p), work("a", time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		refused(t, g, key, j)
 		refused(t, process[string](t, w, p), key, j)
 		_, err := wait()
@@ -120,7 +120,7 @@ var onceLaws = []law{
 	{"a submission from another process is accepted the moment the first is done, even by one that was just refused (L5)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		time.Sleep(990 * time.Millisecond)
 		refused(t, other, key, j)
 		_, err := wait()
@@ -130,7 +130,7 @@ var onceLaws = []law{
 	{"duplicates are refused for as long as the work takes, however short the lease (L6, L7)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, Lease: 2 * time.Second, MaxHold: time.Hour}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		for range 59 {
 			time.Sleep(time.Second)
 			refused(t, other, key, j)
@@ -147,7 +147,7 @@ var onceLaws = []law{
 			_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) {
 				fence, ok := guard.Fence(ctx)
 				if !ok || fence <= last {
-					t.Errorf("fence %d, %v after %d", fence, ok, last)
+					t.Errorf("Fence = %d, %v; want more than %d, true", fence, ok, last)
 				}
 				last = fence
 				return "", nil
@@ -167,7 +167,7 @@ var onceLaws = []law{
 			})
 			var d *guard.DuplicateError
 			if !errors.As(err, &d) || !d.Self {
-				t.Errorf("nested: %v, want a DuplicateError of the same context", err)
+				t.Errorf("the nested call got %v, want a DuplicateError with Self", err)
 			}
 			return "a", nil
 		})
@@ -183,7 +183,7 @@ var onceLaws = []law{
 		g := process[string](t, w, order)
 		ctx, c := begin(t, g, key)
 		if c.Fence() == 0 || c.Left() <= 0 || ctx.Err() != nil || c.Unguarded() != nil {
-			t.Errorf("fence %d, left %v, %v, %v", c.Fence(), c.Left(), ctx.Err(), c.Unguarded())
+			t.Errorf("Fence = %d, Left = %v, Err = %v, Unguarded = %v; want a live claim with a fence", c.Fence(), c.Left(), ctx.Err(), c.Unguarded())
 		}
 		ok(t, c.Complete("a"))
 		ok(t, c.Abandon())
@@ -192,7 +192,7 @@ var onceLaws = []law{
 		_, again, err := g.Begin(t.Context(), key)
 		ok(t, err)
 		if v, found := again.Result(); !found || v != "a" {
-			t.Errorf("Result = %q, %v", v, found)
+			t.Errorf("Result = %q, %v; want a, true", v, found)
 		}
 		ok(t, again.Complete("c"))
 		ok(t, again.Fail(errors.New("no")))
@@ -213,7 +213,7 @@ var onceLaws = []law{
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Refuse, Times: 1})
 			do(t, g, key, j, "a")
 			if n := g.Stats().Endings[guard.NotStored] + g.Stats().Endings[guard.Late]; n != 0 {
-				t.Errorf("%s: %d results are said not to be stored", p.Name, n)
+				t.Errorf("%s: %d results ended as not stored or late, want none", p.Name, n)
 			}
 		}
 	}},
@@ -235,11 +235,11 @@ var onceLaws = []law{
 			func(_ context.Context, id string) (string, error) { n++; return "paid " + id, nil })
 		for _, id := range []string{"1", "2", "1"} {
 			if got, err := pay(t.Context(), id); err != nil || got != "paid "+id {
-				t.Errorf("pay(%q) = %q, %v", id, got, err)
+				t.Errorf("pay(%q) = %q, %v; want %q", id, got, err, "paid "+id)
 			}
 		}
 		if n != 2 {
-			t.Errorf("paid %d times, want 2", n)
+			t.Errorf("the function ran %d times, want 2", n)
 		}
 	}},
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// leave leaves an unknown outcome behind.
-func leave(t *testing.T, g *guard.Guard[string], k guard.Key) {
+// leaveUnknown makes the outcome of a key unknown.
+func leaveUnknown(t *testing.T, g *guard.Guard[string], k guard.Key) {
 	t.Helper()
 	_, c := begin(t, g, k)
 	ok(t, c.Abandon())
@@ -24,7 +24,7 @@ func leave(t *testing.T, g *guard.Guard[string], k guard.Key) {
 var operatorLaws = []law{
 	{"Resolve makes an operator's result the one that all callers get", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, strict), process[string](t, w, strict), work("a", 0)
-		leave(t, g, key)
+		leaveUnknown(t, g, key)
 		fails(t, g, key, j, guard.ErrUnknown)
 		ok(t, g.Resolve(t.Context(), key, "by hand"))
 		do(t, g, key, j, "by hand")
@@ -33,7 +33,7 @@ var operatorLaws = []law{
 	}},
 	{"after Forget the next call runs", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
-		leave(t, g, key)
+		leaveUnknown(t, g, key)
 		ok(t, process[string](t, w, strict).Forget(t.Context(), key))
 		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, key, j, "a")
@@ -42,7 +42,7 @@ var operatorLaws = []law{
 	{"only an unknown outcome can be resolved", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", time.Second)
 		wantErr(t, g.Resolve(t.Context(), key, "x"), guard.ErrNotUnknown)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		wantErr(t, g.Resolve(t.Context(), key, "x"), guard.ErrNotUnknown)
 		wantErr(t, g.Forget(t.Context(), key), guard.ErrNotUnknown)
 		_, err := wait()
@@ -51,10 +51,10 @@ var operatorLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
-	{"an operator that comes too late changes nothing", func(t *testing.T, w *world) {
+	{"an operator whose decision arrives too late changes nothing", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		late := remote[string](t, w, strict)
-		leave(t, g, key)
+		leaveUnknown(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
 		decided := make(chan error, 1)
 		go func() { decided <- late.Resolve(t.Context(), key, "made up") }()
@@ -63,12 +63,12 @@ var operatorLaws = []law{
 		wantErr(t, <-decided, guard.ErrNotUnknown)
 		time.Sleep(time.Second)
 		if s, err := g.Lookup(t.Context(), key); err != nil || s.State != engine.Absent {
-			t.Errorf("Lookup = %+v, %v", s, err)
+			t.Errorf("Lookup = %+v, %v; want absent", s, err)
 		}
 	}},
 	{"an operator's decision is cached, not the answer from before it", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
-		leave(t, g, key)
+		leaveUnknown(t, g, key)
 		ok(t, g.Resolve(t.Context(), key, "by hand"))
 		time.Sleep(2*guard.DefaultLocalCache - time.Millisecond)
 		asked := claims(w)
@@ -76,56 +76,56 @@ var operatorLaws = []law{
 		time.Sleep(time.Millisecond)
 		do(t, g, key, j, "by hand")
 		if n := claims(w) - asked; n != 1 {
-			t.Errorf("%d asked the engine, want 1", n)
+			t.Errorf("%d calls asked the engine, want 1", n)
 		}
 	}},
 	{"a caller that waited during an operator's decision still asks on behalf of its process", func(t *testing.T, w *world) {
 		p := strict
 		p.OnDuplicate, p.Wait = guard.Wait, time.Minute
 		g, j := process[string](t, w, p), work("a", 10*time.Second)
-		leave(t, g, key)
+		leaveUnknown(t, g, key)
 		time.Sleep(guard.DefaultLocalCache)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Delay, After: time.Second, Times: 1})
 		decided := make(chan error, 1)
 		go func() { decided <- g.Forget(t.Context(), key) }()
 		synctest.Wait()
-		first := begun(t, g, key, j)
+		first := startCall(t, g, key, j)
 		ok(t, <-decided)
 		time.Sleep(2 * time.Second)
 		asked := claims(w)
-		second := begun(t, g, key, j)
+		second := startCall(t, g, key, j)
 		for _, wait := range []func() (string, error){first, second} {
 			_, err := wait()
 			ok(t, err)
 		}
 		if n := claims(w) - asked; n != 0 {
-			t.Errorf("%d calls asked the engine about work of this process", n)
+			t.Errorf("%d calls asked the engine about work of this process, want none", n)
 		}
 		j.want(t, 1)
 	}},
 	{"an operator's result that cannot be encoded changes nothing", func(t *testing.T, w *world) {
 		for _, opt := range []guard.Option{guard.WithCodec(panicking{}), guard.MaxResult(1)} {
 			g := process[string](t, w, strict, opt)
-			leave(t, g, key)
+			leaveUnknown(t, g, key)
 			if err := g.Resolve(t.Context(), key, "by hand"); !errors.Is(err, guard.ErrCodec) && !errors.Is(err, guard.ErrTooLarge) {
-				t.Errorf("Resolve = %v", err)
+				t.Errorf("Resolve = %v, want ErrCodec or ErrTooLarge", err)
 			}
 			ok(t, g.Forget(t.Context(), key))
 		}
 		window := guard.Policy{Name: "form", After: guard.Window, Window: time.Minute, OnUnknown: guard.Hold}
 		g := process[string](t, w, window, guard.WithCodec(panicking{}))
-		leave(t, g, key)
+		leaveUnknown(t, g, key)
 		ok(t, g.Resolve(t.Context(), key, "it is not kept"))
 	}},
 	{"a listed key can be looked up and resolved as listed", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
-		leave(t, g, key)
-		leave(t, g, guard.Of("ann", "2"))
+		leaveUnknown(t, g, key)
+		leaveUnknown(t, g, guard.Of("ann", "2"))
 		n := 0
 		for s, err := range g.List(t.Context(), engine.Unknown) {
 			ok(t, err)
 			if again, err := g.Lookup(t.Context(), guard.Hashed(s.Key)); err != nil || again.State != engine.Unknown {
-				t.Errorf("Lookup = %+v, %v", again, err)
+				t.Errorf("Lookup = %+v, %v; want unknown", again, err)
 			}
 			if n++; n == 1 {
 				ok(t, g.Resolve(t.Context(), guard.Hashed(s.Key), "by hand"))
@@ -134,7 +134,7 @@ var operatorLaws = []law{
 			}
 		}
 		if n != 2 {
-			t.Errorf("%d listed, want 2", n)
+			t.Errorf("%d keys are listed, want 2", n)
 		}
 		_, err := g.Lookup(t.Context(), guard.Hashed("refund:x"))
 		wantErr(t, err, interlock.ErrKey)
@@ -142,14 +142,14 @@ var operatorLaws = []law{
 	}},
 	{"of two concurrent operators one decides", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, strict), process[string](t, w, strict)
-		leave(t, g, key)
-		for _, op := range []enginetest.Op{enginetest.OpClaim, enginetest.OpSettle} { // so that they meet at every step
+		leaveUnknown(t, g, key)
+		for _, op := range []enginetest.Op{enginetest.OpClaim, enginetest.OpSettle} { // so that both operators are at the same step
 			w.engine.Inject(enginetest.Fault{Op: op, Do: enginetest.Delay, After: time.Second})
 		}
 		errs := make([]error, 2)
 		together(2, func(i int) { errs[i] = []*guard.Guard[string]{g, other}[i].Resolve(t.Context(), key, fmt.Sprint(i)) })
 		if (errs[0] == nil) == (errs[1] == nil) {
-			t.Errorf("the operators got %v and %v", errs[0], errs[1])
+			t.Errorf("the operators got %v and %v, want one error", errs[0], errs[1])
 		}
 	}},
 	{"a plain key can be looked up in every state", func(t *testing.T, w *world) {
@@ -165,26 +165,26 @@ var operatorLaws = []law{
 		ctx, c := begin(t, g, key)
 		want(key, engine.Running)
 		if s, err := g.Lookup(ctx, key); err != nil || s.State != engine.Running {
-			t.Errorf("from its own context: %+v, %v", s, err)
+			t.Errorf("Lookup from the work's own context = %+v, %v; want running", s, err)
 		}
 		ok(t, c.Complete("a"))
 		want(key, engine.Done)
-		leave(t, g, guard.Of("ann", "2"))
+		leaveUnknown(t, g, guard.Of("ann", "2"))
 		want(guard.Of("ann", "2"), engine.Unknown)
 		fails(t, g, guard.Of("ann", "3"), &job{err: errNo}, errNo)
 		want(guard.Of("ann", "3"), engine.Failed)
 		_, err := g.Lookup(t.Context(), guard.Key{})
 		if err == nil {
-			t.Error("no error for an empty key")
+			t.Error("Lookup of an empty key = nil, want an error")
 		}
 	}},
 	{"List returns every unknown outcome, and none of other guards", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "a*b?", OnUnknown: guard.Hold})
 		other := process[string](t, w, guard.Policy{Name: "aXbY", OnUnknown: guard.Hold})
 		for i := range 250 {
-			leave(t, g, guard.Of("ann", fmt.Sprint(i)))
+			leaveUnknown(t, g, guard.Of("ann", fmt.Sprint(i)))
 		}
-		leave(t, other, key)
+		leaveUnknown(t, other, key)
 		do(t, g, key, work("a", 0), "a")
 		count := func(states ...guard.State) int {
 			seen := make(map[string]bool)
@@ -195,7 +195,7 @@ var operatorLaws = []law{
 			return len(seen)
 		}
 		if n, all, done := count(engine.Unknown), count(), count(engine.Done); n != 250 || all != 251 || done != 1 {
-			t.Errorf("listed %d unknown, %d in all, %d done", n, all, done)
+			t.Errorf("listed %d unknown, %d in all, %d done; want 250, 251 and 1", n, all, done)
 		}
 		for range g.List(t.Context()) {
 			break
@@ -203,8 +203,8 @@ var operatorLaws = []law{
 	}},
 	{"operators get an error while the engine is down", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
-		leave(t, g, key)
-		cut(w)
+		leaveUnknown(t, g, key)
+		failEngine(w)
 		wantErr(t, g.Resolve(t.Context(), key, "x"), engine.ErrUnavailable)
 		_, err := g.Lookup(t.Context(), key)
 		wantErr(t, err, engine.ErrUnavailable)
@@ -222,14 +222,14 @@ func (panicking) Marshal(any) ([]byte, error) { panic("boom") }
 var closingLaws = []law{
 	{"a closing guard lets running work end, and refuses new work", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Minute)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		closed := make(chan error, 1)
 		go func() { closed <- g.Close(context.Background()) }()
 		time.Sleep(time.Second)
 		fails(t, g, guard.Of("ann", "2"), j, guard.ErrClosed)
 		fails(t, g, key, j, guard.ErrClosed)
 		if v, err := wait(); err != nil || v != "a" {
-			t.Errorf("the running work returned %q, %v", v, err)
+			t.Errorf("the running work returned %q, %v; want a", v, err)
 		}
 		ok(t, <-closed)
 		j.want(t, 1)
@@ -237,19 +237,19 @@ var closingLaws = []law{
 	{"no work starts after Close", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", time.Minute)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
-		asking := begun(t, g, key, j)
+		asking := startCall(t, g, key, j)
 		start := time.Now()
 		go func() {
 			_, err := g.Do(t.Context(), key, j.do)
 			wantErr(t, err, guard.ErrClosed)
 			if d := time.Since(start); d != 0 {
-				t.Errorf("the waiter was answered after %v", d)
+				t.Errorf("the waiter was answered after %v, want at once", d)
 			}
 		}()
 		synctest.Wait()
 		ok(t, g.Close(context.Background()))
 		if d := time.Since(start); d != time.Second {
-			t.Errorf("Close returned after %v, with a call on its way", d)
+			t.Errorf("Close returned after %v, want 1s: when the pending call has ended", d)
 		}
 		_, err := asking()
 		wantErr(t, err, guard.ErrClosed)
@@ -258,8 +258,8 @@ var closingLaws = []law{
 	}},
 	{"no unguarded work starts after Close", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", time.Minute)
-		cut(w)
-		asking := begun(t, g, key, j)
+		failEngine(w)
+		asking := startCall(t, g, key, j)
 		ok(t, g.Close(context.Background()))
 		_, err := asking()
 		wantErr(t, err, guard.ErrClosed)
@@ -267,13 +267,13 @@ var closingLaws = []law{
 	}},
 	{"Close waits for unguarded work, too", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", time.Minute)
-		cut(w)
-		wait := begun(t, g, key, j)
+		failEngine(w)
+		wait := startCall(t, g, key, j)
 		time.Sleep(3 * time.Second)
 		start := time.Now()
 		ok(t, g.Close(context.Background()))
 		if d := time.Since(start); d < 55*time.Second {
-			t.Errorf("Close returned after %v", d)
+			t.Errorf("Close returned after %v, want at least 55s", d)
 		}
 		_, err := wait()
 		ok(t, err)
@@ -282,25 +282,25 @@ var closingLaws = []law{
 		g, err := guard.New[string](interlock.New(w.engine), order)
 		ok(t, err)
 		_, c := begin(t, g, key)
-		cut(w)
+		failEngine(w)
 		wantErr(t, c.Complete("a"), guard.ErrNotStored)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		wantErr(t, g.Close(ctx), guard.ErrNotStored)
-		time.Sleep(guard.DefaultLease) // it is still tried
+		time.Sleep(guard.DefaultLease) // the guard still retries in the background
 	}},
 	{"Close reports a result that it gave up storing", func(t *testing.T, w *world) {
 		g, err := guard.New[string](interlock.New(w.engine), order)
 		ok(t, err)
 		_, c := begin(t, g, key)
-		cut(w)
+		failEngine(w)
 		wantErr(t, c.Complete("a"), guard.ErrNotStored)
 		wantErr(t, g.Close(context.Background()), guard.ErrNotStored)
 	}},
 	{"Close reports unguarded work that still runs", func(t *testing.T, w *world) {
 		g, err := guard.New[string](interlock.New(w.engine), guard.Form("form"))
 		ok(t, err)
-		cut(w)
+		failEngine(w)
 		_, c := begin(t, g, key)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -314,14 +314,14 @@ var closingLaws = []law{
 		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", time.Second)
 		for i := range 20 {
 			k := guard.Of("ann", fmt.Sprint(i))
-			wait := begun(t, g, k, j)
+			wait := startCall(t, g, k, j)
 			refused(t, other, k, j)
 			_, err := wait()
 			ok(t, err)
 		}
 		time.Sleep(5 * time.Second)
 		if n, m := g.Entries(), other.Entries(); n != 0 || m != 0 {
-			t.Errorf("%d and %d keys are cached", n, m)
+			t.Errorf("%d and %d keys are cached, want none", n, m)
 		}
 	}},
 	{"a closed guard caches nothing, not even late answers", func(t *testing.T, w *world) {
@@ -330,21 +330,21 @@ var closingLaws = []law{
 		do(t, other, late, j, "a")
 		do(t, g, key, j, "a")
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
-		asking := begun(t, g, late, j)
+		asking := startCall(t, g, late, j)
 		ok(t, g.Close(context.Background()))
 		if v, err := asking(); err != nil || v != "a" {
-			t.Errorf("the earlier caller got %q, %v", v, err)
+			t.Errorf("the earlier caller got %q, %v; want a", v, err)
 		}
 		if n := g.Entries(); n != 0 {
-			t.Errorf("%d keys are cached", n)
+			t.Errorf("%d keys are cached, want none", n)
 		}
 	}},
 	{"Close ends all waiting", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: 2 * time.Hour}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
-		wait := begun(t, g, key, j)
-		here, there := begun(t, g, key, j), begun(t, other, key, j)
-		queued := begun(t, other, key, j)
+		wait := startCall(t, g, key, j)
+		here, there := startCall(t, g, key, j), startCall(t, other, key, j)
+		queued := startCall(t, other, key, j)
 		start := time.Now()
 		go func() { _ = g.Close(context.Background()) }()
 		go func() { _ = other.Close(context.Background()) }()
@@ -353,14 +353,14 @@ var closingLaws = []law{
 			wantErr(t, err, guard.ErrClosed)
 		}
 		if d := time.Since(start); d != 0 {
-			t.Errorf("they were answered after %v", d)
+			t.Errorf("the waiters were answered after %v, want at once", d)
 		}
 		_, err := wait()
 		ok(t, err)
 	}},
 	{"work that runs when Close times out loses its claim, and its outcome is unknown", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", time.Hour)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		wantErr(t, g.Close(ctx), context.DeadlineExceeded)

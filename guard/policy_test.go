@@ -23,7 +23,7 @@ func TestPolicyDefaults(t *testing.T) {
 		t.Errorf("the defaults (P3, P4, P6, T10) are %+v", p)
 	}
 	if p := (guard.Policy{Name: "form", After: guard.Free}).WithDefaults(); p.OnDuplicate != guard.Refuse || p.Status != 429 {
-		t.Errorf("with free they are %+v", p)
+		t.Errorf("the defaults with After free are %+v", p)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestPresets(t *testing.T) {
 		}
 		p := c.p.WithDefaults()
 		if p.Window != c.window || p.Lease != c.lease || p.OnDown != c.onDown || p.OnUnknown != c.onUnknown || p.Scope != c.scope {
-			t.Errorf("preset %+v, want %+v", p, c)
+			t.Errorf("the preset is %+v, want %+v", p, c)
 		}
 		if (p.After == guard.Window) != (c.window > 0) {
 			t.Errorf("After %q with a window of %v", p.After, c.window)
@@ -90,13 +90,13 @@ func TestBadPolicies(t *testing.T) {
 	} {
 		g, err := guard.New[int](interlock.New(nil), p)
 		if g != nil || !errors.Is(err, guard.ErrPolicy) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want it to say %q", p, err, want)
+			t.Errorf("New(%+v) = %v, want an error with %q", p, err, want)
 		}
 	}
 	err := guard.Policy{Lease: -1, Retain: -1}.Check()
 	for _, want := range []string{"Name", "Lease", "Retain"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not mention %s", err, want)
+			t.Errorf("the error is %q, want %s in it", err, want)
 		}
 	}
 }
@@ -107,18 +107,18 @@ func TestBadOptions(t *testing.T) {
 		p   guard.Policy
 		opt guard.Option
 	}{
-		"no codec":       {order, guard.WithCodec(nil)},
-		"no size":        {order, guard.MaxResult(0)},
-		"nobody waits":   {order, guard.MaxWaiting(0, 1)},
-		"no ring":        {order, guard.Encrypt(nil)},
-		"short secret":   {order, guard.HashWith([]byte("short"))},
-		"no resolver":    {resolve, guard.MaxResult(1)},
-		"idle resolver":  {order, guard.Resolver(func(context.Context, guard.Key) (int, bool, error) { return 0, false, nil })},
-		"nil resolver":   {resolve, guard.Resolver[int](nil)},
-		"other resolver": {resolve, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", false, nil })},
+		"no codec":        {order, guard.WithCodec(nil)},
+		"no size":         {order, guard.MaxResult(0)},
+		"no waiters":      {order, guard.MaxWaiting(0, 1)},
+		"no ring":         {order, guard.Encrypt(nil)},
+		"short secret":    {order, guard.HashWith([]byte("short"))},
+		"no resolver":     {resolve, guard.MaxResult(1)},
+		"unused resolver": {order, guard.Resolver(func(context.Context, guard.Key) (int, bool, error) { return 0, false, nil })},
+		"nil resolver":    {resolve, guard.Resolver[int](nil)},
+		"other resolver":  {resolve, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", false, nil })},
 	} {
 		if g, err := guard.New[int](interlock.New(nil), c.p, c.opt); err == nil || g != nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("New with %s = nil, want an error", name)
 		}
 	}
 	func() {
@@ -139,7 +139,7 @@ func TestBadSecrets(t *testing.T) {
 		"short key": {{Name: "x", Key: []byte("short")}}, "no key": {{Name: "x"}}, "twice": {good, good},
 	} {
 		if _, err := guard.NewRing(s[0], s[1:]...); err == nil {
-			t.Errorf("NewRing with %s: no error", name)
+			t.Errorf("NewRing with %s = nil, want an error", name)
 		}
 	}
 	long := []byte(strings.Repeat("x", 32))
@@ -162,7 +162,7 @@ func (f forgetful) Capabilities() engine.Capabilities { return engine.Capabiliti
 func TestEngineWithoutLedger(t *testing.T) {
 	_, err := guard.New[int](interlock.New(forgetful{memory.New()}), order)
 	if !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("New = %v", err)
+		t.Errorf("New = %v, want ErrUnsupported", err)
 	}
 }
 
@@ -174,10 +174,10 @@ func TestMessageLanguages(t *testing.T) {
 		}
 	}
 	if got := (guard.Message{"de": "nein"}).In("fr"); got != "nein" {
-		t.Errorf("the only language is not used: %q", got)
+		t.Errorf("In(fr) = %q, want the only language", got)
 	}
 	if got := (guard.Message{}).In("fr"); got != "" {
-		t.Errorf("no message is %q", got)
+		t.Errorf("In of an empty message = %q, want \"\"", got)
 	}
 }
 

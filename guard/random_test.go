@@ -22,16 +22,16 @@ import (
 
 var (
 	seeds = flag.Int("guard.seeds", 200, "how many random histories of guards to try")
-	seed  = flag.Uint64("guard.seed", 0, "the only one to try, and to tell about")
+	seed  = flag.Uint64("guard.seed", 0, "run only the history with this seed, and log its events")
 
-	ghosts = flag.Bool("guard.ghosts", true, "demand that what never began is not said to be unknown")
+	ghosts = flag.Bool("guard.ghosts", true, "fail if the outcome of work that never began is unknown")
 )
 
 // TestRandom runs two or three processes for some minutes of virtual time, with random
 // work, impatient callers, operators and a failing engine. In half of the histories one
 // process has an engine that does not fail. With OnUnknown Hold or Resolve, and OnDown
 // Closed, no key has two effects, no caller gets another key's result, and at the end
-// every outcome is known, or known to be unknown.
+// every outcome is settled or unknown.
 func TestRandom(t *testing.T) {
 	if *seed != 0 {
 		synctest.Test(t, func(t *testing.T) { randomHistory(t, *seed, true) })
@@ -47,11 +47,11 @@ func TestRandom(t *testing.T) {
 // An outcome is what really happened to one key.
 type outcome struct {
 	mu      sync.Mutex
-	effects []string      // the results
+	effects []string      // the results of work that had an effect
 	began   int           // how often work began
-	working int           // how many are at it
-	stored  bool          // a caller was told that its result is stored
-	operate chan struct{} // one operator at a time: a mutex would stop the bubble's time
+	working int           // how many calls work on the key now
+	stored  bool          // Complete has succeeded for a caller
+	operate chan struct{} // admits one operator at a time; a mutex would stop the bubble's time
 }
 
 func (f *outcome) enter() { f.mu.Lock(); f.working++; f.began++; f.mu.Unlock() }
@@ -72,27 +72,27 @@ func (f *outcome) truth() (v string, happened, busy bool) {
 }
 
 type history struct {
-	t       *testing.T
-	seed    uint64
-	loud    bool
-	start   time.Time
-	policy  guard.Policy
-	engine  *enginetest.Faulty
-	memory  *memory.Engine
-	guards  []*guard.Guard[string]
-	closed  []atomic.Bool
-	fates   []*outcome
-	stepped bool // clocks are set
-	doubled bool // settlements may arrive twice, and of nothing that is kept the second answer is that it is gone
+	t          *testing.T
+	seed       uint64
+	verbose    bool
+	start      time.Time
+	policy     guard.Policy
+	engine     *enginetest.Faulty
+	memory     *memory.Engine
+	guards     []*guard.Guard[string]
+	closed     []atomic.Bool
+	outcomes   []*outcome
+	stepped    bool // clocks are set
+	duplicated bool // settlements may arrive twice; if nothing is kept, the second answer is AlreadyFree
 }
 
-func (h *history) say(format string, args ...any) {
-	if h.loud {
+func (h *history) logf(format string, args ...any) {
+	if h.verbose {
 		h.t.Logf("%9.3fs %s", time.Since(h.start).Seconds(), fmt.Sprintf(format, args...))
 	}
 }
 
-func (h *history) wrong(format string, args ...any) {
+func (h *history) errorf(format string, args ...any) {
 	h.t.Errorf("seed %d at %.3fs: %s", h.seed, time.Since(h.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
@@ -104,10 +104,10 @@ func span(r *rand.Rand, most time.Duration) time.Duration {
 
 func (h *history) key(i int) guard.Key { return guard.Of("ann", fmt.Sprintf("k%d", i)) }
 
-func newHistory(t *testing.T, seed uint64, loud bool) (*history, *rand.Rand) {
+func newHistory(t *testing.T, seed uint64, verbose bool) (*history, *rand.Rand) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := memory.New()
-	h := &history{t: t, seed: seed, loud: loud, start: time.Now(), memory: m, engine: enginetest.NewFaulty(m)}
+	h := &history{t: t, seed: seed, verbose: verbose, start: time.Now(), memory: m, engine: enginetest.NewFaulty(m)}
 	h.policy = guard.Policy{
 		Name: "random", Retain: 24 * time.Hour,
 		Lease:       pick(r, time.Second, 5*time.Second, 30*time.Second),
@@ -117,15 +117,15 @@ func newHistory(t *testing.T, seed uint64, loud bool) (*history, *rand.Rand) {
 		MaxHold:     pick(r, 0, 45*time.Second),
 	}
 	h.stepped = h.policy.OnUnknown == guard.Hold && r.IntN(3) == 0
-	h.doubled = r.IntN(2) == 0
+	h.duplicated = r.IntN(2) == 0
 	for range 1 + r.IntN(8) {
-		h.fates = append(h.fates, &outcome{operate: make(chan struct{}, 1)})
+		h.outcomes = append(h.outcomes, &outcome{operate: make(chan struct{}, 1)})
 	}
 	n := 2 + r.IntN(2)
 	h.closed = make([]atomic.Bool, n)
 	for i := range n {
 		var on engine.Engine = h.engine
-		if i == 0 && seed%2 == 0 { // nothing comes between this one and the engine
+		if i == 0 && seed%2 == 0 { // no faults between this guard and the engine
 			on = h.memory
 		}
 		var opts []guard.Option
@@ -138,7 +138,7 @@ func newHistory(t *testing.T, seed uint64, loud bool) (*history, *rand.Rand) {
 		}
 		h.guards = append(h.guards, g)
 	}
-	h.say("%+v, %d guards, stepped %v", h.policy, n, h.stepped)
+	h.logf("%+v, %d guards, stepped %v", h.policy, n, h.stepped)
 	return h, r
 }
 
@@ -152,14 +152,14 @@ func (h *history) resolve(r *rand.Rand) func(context.Context, guard.Key) (string
 		sleep(ctx, d)
 		var i int
 		_, _ = fmt.Sscanf(key.ID, "k%d", &i)
-		v, happened, _ := h.fates[i].truth()
+		v, happened, _ := h.outcomes[i].truth()
 		switch {
 		case how == 0:
 			return "", false, errors.New("the bank is closed")
 		case ctx.Err() != nil:
 			return "", false, ctx.Err()
 		}
-		h.say("resolver: %s happened: %v", key.ID, happened)
+		h.logf("resolver: %s happened: %v", key.ID, happened)
 		return v, happened, nil
 	}
 }
@@ -178,16 +178,16 @@ var (
 
 // job returns random work on the i-th key.
 func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context) (string, error) {
-	f, how, before, after := h.fates[i], r.IntN(12), span(r, pick(r, time.Second, 10*time.Second, time.Minute)), span(r, time.Second)
+	f, how, before, after := h.outcomes[i], r.IntN(12), span(r, pick(r, time.Second, 10*time.Second, time.Minute)), span(r, time.Second)
 	v := fmt.Sprintf("k%d/%s/%d", i, about, r.Uint32())
 	return func(ctx context.Context) (string, error) {
 		f.enter()
 		defer f.leave()
 		if h.closed[g].Load() {
-			h.wrong("work of guard %d begins after Close has returned", g)
+			h.errorf("work of guard %d begins after Close has returned", g)
 		}
-		h.say("guard %d works on k%d, how %d", g, i, how)
-		if how == 0 { // takes no notice of its context; a resolver would be told too early
+		h.logf("guard %d works on k%d, how %d", g, i, how)
+		if how == 0 { // ignores its context; a resolver would look for the effect too early
 			if h.policy.OnUnknown == guard.Resolve {
 				return "", errDeclined
 			}
@@ -204,7 +204,7 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 			panic("not done")
 		}
 		f.happen(v)
-		h.say("guard %d: effect on k%d", g, i)
+		h.logf("guard %d: effect on k%d", g, i)
 		switch how {
 		case 5:
 			return "", guard.OutcomeUnknown(errDeclined)
@@ -228,7 +228,7 @@ func (h *history) call(r *rand.Rand) {
 			panic(p)
 		}
 	}()
-	g, i, about := r.IntN(len(h.guards)), r.IntN(len(h.fates)), pick(r, "", "a", "a", "a", "b")
+	g, i, about := r.IntN(len(h.guards)), r.IntN(len(h.outcomes)), pick(r, "", "a", "a", "a", "b")
 	key := h.key(i)
 	if about != "" {
 		key = key.For([]byte(about))
@@ -250,20 +250,20 @@ func (h *history) call(r *rand.Rand) {
 	if r.IntN(4) > 0 {
 		v, err = h.guards[g].Do(ctx, key, job)
 	} else {
-		v, err = h.transact(ctx, h.guards[g], h.fates[i], key, job)
+		v, err = h.transact(ctx, h.guards[g], h.outcomes[i], key, job)
 	}
-	h.say("guard %d k%d/%s: %q, %v", g, i, about, v, err)
+	h.logf("guard %d k%d/%s: %q, %v", g, i, about, v, err)
 	if err != nil {
 		return
 	}
 	part := strings.Split(v, "/")
 	if len(part) != 3 || part[0] != fmt.Sprintf("k%d", i) {
-		h.wrong("a caller for k%d got %q", i, v)
+		h.errorf("a caller for k%d got %q, the result of another key", i, v)
 	} else if about != "" && part[1] != "" && part[1] != about {
-		h.wrong("a caller for k%d/%s got %q", i, about, v)
+		h.errorf("a caller for k%d/%s got %q, the result of another payload", i, about, v)
 	}
-	if truth, happened, _ := h.fates[i].truth(); !happened || truth != v {
-		h.wrong("a caller got %q, but what happened is %q, %v", v, truth, happened)
+	if truth, happened, _ := h.outcomes[i].truth(); !happened || truth != v {
+		h.errorf("a caller got %q, but the true result is %q, happened: %v", v, truth, happened)
 	}
 }
 
@@ -278,7 +278,7 @@ func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *outco
 		return v, nil
 	}
 	v, err := job(ctx)
-	sure := !h.stepped && claim.Left() > 3*time.Second // longer than it takes to tell the engine
+	sure := !h.stepped && claim.Left() > 3*time.Second // longer than a settlement takes
 	switch {
 	case err == nil:
 		switch err = claim.Complete(v); {
@@ -287,13 +287,13 @@ func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *outco
 		case errors.Is(err, guard.ErrNotStored):
 			err = nil
 		case sure:
-			h.wrong("Complete: %v", err)
+			h.errorf("Complete = %v although the claim was held", err)
 		}
 		return v, err
 	case errors.Is(err, errDeclined) && !errors.Is(err, guard.ErrUnknown):
 		failed := claim.Fail(err)
-		if sure && !h.doubled && failed != nil && !errors.Is(failed, guard.ErrNotStored) {
-			h.wrong("Fail: %v", failed)
+		if sure && !h.duplicated && failed != nil && !errors.Is(failed, guard.ErrNotStored) {
+			h.errorf("Fail = %v although the claim was held", failed)
 		}
 		return "", errors.Join(err, failed)
 	}
@@ -302,8 +302,8 @@ func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *outco
 
 // operator settles unknown outcomes with the true result.
 func (h *history) operator(r *rand.Rand) {
-	g, i := h.guards[r.IntN(len(h.guards))], r.IntN(len(h.fates))
-	f := h.fates[i]
+	g, i := h.guards[r.IntN(len(h.guards))], r.IntN(len(h.outcomes))
+	f := h.outcomes[i]
 	f.operate <- struct{}{}
 	defer func() { <-f.operate }()
 	ctx, cancel := context.WithTimeout(h.t.Context(), span(r, 10*time.Second))
@@ -317,18 +317,18 @@ func (h *history) operator(r *rand.Rand) {
 	switch {
 	case err != nil || s.State != engine.Unknown || busy:
 	case happened:
-		h.say("Resolve k%d: %v", i, g.Resolve(ctx, key, v))
+		h.logf("Resolve k%d: %v", i, g.Resolve(ctx, key, v))
 	default:
-		h.say("Forget k%d: %v", i, g.Forget(ctx, key))
+		h.logf("Forget k%d: %v", i, g.Forget(ctx, key))
 	}
 }
 
-// mischief injects a random fault.
-func (h *history) mischief(r *rand.Rand) {
+// injectFault injects a random fault.
+func (h *history) injectFault(r *rand.Rand) {
 	op := pick(r, enginetest.OpClaim, enginetest.OpClaimRenew, enginetest.OpSettle, enginetest.OpSettle, enginetest.OpLookup, enginetest.OpNotify)
 	f := enginetest.Fault{Op: op, Times: 1 + r.IntN(4), After: span(r, h.policy.Lease*9/10)}
 	f.Do = pick(r, enginetest.Refuse, enginetest.LoseReply, enginetest.Delay, enginetest.Duplicate, enginetest.Hang)
-	if f.Do == enginetest.Duplicate && op == enginetest.OpSettle && !h.doubled {
+	if f.Do == enginetest.Duplicate && op == enginetest.OpSettle && !h.duplicated {
 		f.Do = enginetest.LoseReply
 	}
 	if op == enginetest.OpNotify {
@@ -340,17 +340,17 @@ func (h *history) mischief(r *rand.Rand) {
 	switch {
 	case h.stepped && r.IntN(4) == 0:
 		d := span(r, 2*h.policy.Lease)
-		h.say("the engine's clock is set ahead by %v", d)
+		h.logf("the engine's clock is set ahead by %v", d)
 		h.engine.Step(d)
 	case h.stepped && r.IntN(4) == 0:
 		d := span(r, 2*h.policy.Lease)
-		h.say("a wall clock is set ahead by %v", d)
+		h.logf("a wall clock is set ahead by %v", d)
 		h.guards[r.IntN(len(h.guards))].StepWall(d)
 	case r.IntN(3) == 0:
-		h.say("healed")
+		h.logf("healed")
 		h.engine.Heal()
 	default:
-		h.say("%s: %s, %d times, %v", f.Op, f.Do, f.Times, f.After)
+		h.logf("%s: %s, %d times, %v", f.Op, f.Do, f.Times, f.After)
 		h.engine.Inject(f)
 	}
 }
@@ -361,15 +361,15 @@ func (h *history) end(g int, within time.Duration) {
 	defer cancel()
 	start := time.Now()
 	err := h.guards[g].Close(ctx)
-	h.say("guard %d closed: %v", g, err)
+	h.logf("guard %d closed: %v", g, err)
 	if d := time.Since(start); d > within+3*time.Second {
-		h.wrong("Close(%v) took %v", within, d)
+		h.errorf("Close(%v) took %v", within, d)
 	}
 	h.closed[g].Store(true)
 }
 
-func randomHistory(t *testing.T, seed uint64, loud bool) {
-	h, r := newHistory(t, seed, loud)
+func randomHistory(t *testing.T, seed uint64, verbose bool) {
+	h, r := newHistory(t, seed, verbose)
 	var all sync.WaitGroup
 	do := func(fn func(*rand.Rand)) {
 		own := rand.New(rand.NewPCG(r.Uint64(), 3))
@@ -389,50 +389,50 @@ func randomHistory(t *testing.T, seed uint64, loud bool) {
 			g, within := r.IntN(len(h.guards)), span(r, pick(r, time.Second, 30*time.Second))
 			do(func(*rand.Rand) { h.end(g, within) })
 		default:
-			h.mischief(r)
+			h.injectFault(r)
 		}
 		time.Sleep(span(r, pick(r, 10*time.Millisecond, time.Second, 10*time.Second)))
 	}
 	h.engine.Heal()
-	h.say("healed for good")
+	h.logf("healed for good")
 	all.Wait()
-	time.Sleep(5 * time.Minute) // until what is cleaned up in the background is
+	time.Sleep(5 * time.Minute) // until all background clean-ups have ended
 	h.engine.Wait()
 	h.settled()
 	for g := range h.guards {
 		h.end(g, time.Minute)
 		if s := h.guards[g].Stats(); s.Running != 0 || s.Waiting != 0 || h.guards[g].Entries() != 0 {
-			h.wrong("guard %d is closed, and %d run, %d wait, %d seats are taken", g, s.Running, s.Waiting, h.guards[g].Entries())
+			h.errorf("guard %d is closed, but %d claims run, %d calls wait and there are %d entries", g, s.Running, s.Waiting, h.guards[g].Entries())
 		}
 	}
 }
 
 // settled checks that every known outcome is true, and that a new caller gets it.
 func (h *history) settled() {
-	for i, f := range h.fates {
+	for i, f := range h.outcomes {
 		v, happened, busy := f.truth()
 		if len(f.effects) > 1 {
-			h.wrong("k%d has the effects %q", i, f.effects)
+			h.errorf("k%d has the effects %q", i, f.effects)
 		}
 		s, err := h.guards[0].Lookup(context.Background(), h.key(i))
 		switch {
 		case err != nil || busy:
-			h.wrong("k%d: %v, busy: %v", i, err, busy)
+			h.errorf("Lookup of k%d = %v, still working: %v; want nil and false", i, err, busy)
 		case s.State == engine.Running:
-			h.wrong("k%d is still running, for %v", i, s.Left)
+			h.errorf("k%d is still running, for %v", i, s.Left)
 		case *ghosts && !h.stepped && s.State == engine.Unknown && f.began == 0:
-			h.wrong("the outcome of k%d is said to be unknown, and nothing ever began", i)
+			h.errorf("the outcome of k%d is unknown, but its work never began", i)
 		case f.stored && s.State != engine.Done:
-			h.wrong("k%d is %v, but its result was said to be kept", i, s.State)
+			h.errorf("k%d is %v, but Complete has succeeded", i, s.State)
 		case happened && s.State != engine.Done && s.State != engine.Unknown, !happened && s.State == engine.Done:
-			h.wrong("k%d is %v, but happened: %v", i, s.State, happened)
+			h.errorf("k%d is %v, but happened: %v", i, s.State, happened)
 		}
 		for g := range h.guards {
 			if h.closed[g].Load() || s.State != engine.Done || h.policy.OnDuplicate == guard.Refuse {
 				continue
 			}
 			if got, err := h.guards[g].Do(context.Background(), h.key(i), nil); err != nil || got != v {
-				h.wrong("k%d is done, and guard %d answers %q, %v; want %q", i, g, got, err, v)
+				h.errorf("k%d is done, and guard %d answers %q, %v; want %q", i, g, got, err, v)
 			}
 		}
 	}

@@ -18,13 +18,13 @@ func records(t *testing.T, w *world) *guard.Records {
 	return r
 }
 
-// only returns the single record that matches.
-func only(t *testing.T, r *guard.Records, pattern string) guard.Record {
+// onlyRecord returns the single record that matches pattern.
+func onlyRecord(t *testing.T, r *guard.Records, pattern string) guard.Record {
 	t.Helper()
 	all, next, err := r.From(t.Context(), pattern, "")
 	ok(t, err)
 	if len(all) != 1 || next != "" {
-		t.Fatalf("%q lists %+v and goes on at %q, want one record", pattern, all, next)
+		t.Fatalf("From(%q) = %+v with the next cursor %q, want one record and no next page", pattern, all, next)
 	}
 	return all[0]
 }
@@ -36,27 +36,27 @@ var recordsLaws = []law{
 		g, j := process[string](t, w, p), work("secret", 0)
 		do(t, g, key, j, "secret")
 		r := records(t, w)
-		rec := only(t, r, guard.Pattern(p.Name))
+		rec := onlyRecord(t, r, guard.Pattern(p.Name))
 		if rec.Guard != p.Name || rec.State != engine.Done || rec.Kept != nil {
-			t.Errorf("listed as %+v", rec)
+			t.Errorf("listed as %+v, want it done, with its guard and without Kept", rec)
 		}
 		found, err := r.Lookup(t.Context(), rec.Key)
 		ok(t, err)
 		if found.Kept == nil || found.Kept.Holds != "result" || found.Kept.Sealed || found.Kept.Bytes == 0 {
-			t.Errorf("kept is %+v", found.Kept)
+			t.Errorf("Kept = %+v, want a result that is not encrypted", found.Kept)
 		}
 		if all, _, err := r.From(t.Context(), guard.Pattern("a"), ""); err != nil || len(all) != 0 {
-			t.Errorf("another guard has %+v, error %v", all, err)
+			t.Errorf("From for another guard = %+v, error %v; want no records", all, err)
 		}
 	}},
 	{"Records.Resolve settles work as done, with a result or without", func(t *testing.T, w *world) {
 		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
-		leave(t, g, key)
-		ok(t, r.Resolve(t.Context(), only(t, r, "").Key, engine.Done, []byte(`"by hand"`)))
+		leaveUnknown(t, g, key)
+		ok(t, r.Resolve(t.Context(), onlyRecord(t, r, "").Key, engine.Done, []byte(`"by hand"`)))
 		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, key, j, "by hand")
 		other := guard.Of("ann", "other")
-		leave(t, g, other)
+		leaveUnknown(t, g, other)
 		s, err := g.Lookup(t.Context(), other)
 		ok(t, err)
 		ok(t, r.Resolve(t.Context(), s.Key, engine.Done, nil))
@@ -66,8 +66,8 @@ var recordsLaws = []law{
 	}},
 	{"Records.Resolve settles work as failed or absent", func(t *testing.T, w *world) {
 		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
-		leave(t, g, key)
-		id := only(t, r, "").Key
+		leaveUnknown(t, g, key)
+		id := onlyRecord(t, r, "").Key
 		ok(t, r.Resolve(t.Context(), id, engine.Failed, []byte("the card was refused")))
 		time.Sleep(guard.DefaultLocalCache)
 		var failed *guard.FailedError
@@ -77,10 +77,10 @@ var recordsLaws = []law{
 		was, err := r.Erase(t.Context(), id)
 		ok(t, err)
 		if was.State != engine.Failed {
-			t.Errorf("%+v was erased", was)
+			t.Errorf("Erase returned %+v, want the failed record", was)
 		}
 		time.Sleep(guard.DefaultLocalCache)
-		leave(t, g, key)
+		leaveUnknown(t, g, key)
 		ok(t, r.Resolve(t.Context(), id, engine.Absent, nil))
 		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, key, j, "a")
@@ -89,12 +89,12 @@ var recordsLaws = []law{
 	{"Records.Resolve refuses known outcomes and keys of no guard", func(t *testing.T, w *world) {
 		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
 		do(t, g, key, j, "a")
-		id := only(t, r, "").Key
+		id := onlyRecord(t, r, "").Key
 		wantErr(t, r.Resolve(t.Context(), id, engine.Done, nil), guard.ErrNotUnknown)
 		wantErr(t, r.Resolve(t.Context(), id, engine.Absent, nil), guard.ErrNotUnknown)
-		wantErr(t, r.Resolve(t.Context(), "nobodys", engine.Done, nil), interlock.ErrKey)
+		wantErr(t, r.Resolve(t.Context(), "of-no-guard", engine.Done, nil), interlock.ErrKey)
 		if err := r.Resolve(t.Context(), id, engine.Running, nil); err == nil {
-			t.Error("work was resolved as running")
+			t.Error("Resolve accepts the outcome running")
 		}
 		do(t, g, key, j, "a")
 	}},

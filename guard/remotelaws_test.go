@@ -25,7 +25,7 @@ var (
 		"a result that never arrived fails if another caller holds the key by then":               faults,
 		"a renewal does not shorten a window's longer first lease":                                faults,
 		"the clock that is further ahead decides how long a renewal is trusted":                   faults,
-		"after a loss the next call in the same process competes like any other":                  faults,
+		"after a loss the next call in the same process claims the key like any other":            faults,
 		"a settlement whose reply was lost is stored once":                                        faults,
 		"of two concurrent operators one decides":                                                 faults,
 		"operators get an error while the engine is down":                                         faults,

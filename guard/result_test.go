@@ -21,8 +21,8 @@ type receipt struct {
 	Cents int64
 }
 
-// settled stores a record with the given envelope.
-func settled(t *testing.T, w *world, key string, result []byte) {
+// storeEnvelope stores a done record with the given envelope.
+func storeEnvelope(t *testing.T, w *world, key string, result []byte) {
 	t.Helper()
 	l := w.memory.Capabilities().Ledger
 	rec, err := l.Claim(t.Context(), engine.Claim{Key: key, Attempt: "x", Lease: time.Minute})
@@ -33,7 +33,7 @@ func settled(t *testing.T, w *world, key string, result []byte) {
 	ok(t, err)
 }
 
-// stored returns the stored key and envelope.
+// stored returns the stored key and envelope of k.
 func stored(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (string, []byte) {
 	t.Helper()
 	s, err := g.Lookup(t.Context(), k)
@@ -61,19 +61,19 @@ var resultLaws = []law{
 		for range 2 {
 			got, err := g.Do(t.Context(), key, func(context.Context) (receipt, error) { return want, nil })
 			if err != nil || got != want {
-				t.Errorf("Do = %+v, %v", got, err)
+				t.Errorf("Do = %+v, %v; want %+v", got, err, want)
 			}
 		}
 		got, err := process[receipt](t, w, order).Do(t.Context(), key, nil)
 		if err != nil || got != want {
-			t.Errorf("in another process Do = %+v, %v", got, err)
+			t.Errorf("in another process Do = %+v, %v; want %+v", got, err, want)
 		}
 	}},
 	{"a result that cannot be encoded is never replayed, and the work never runs again", func(t *testing.T, w *world) {
 		g, ran := process[any](t, w, order), 0
 		v, err := g.Do(t.Context(), key, func(context.Context) (any, error) { ran++; return func() {}, nil })
 		if err != nil || v == nil {
-			t.Errorf("the first caller got %v, %v", v, err)
+			t.Errorf("the first caller got %v, %v; want the result", v, err)
 		}
 		for _, g := range []*guard.Guard[any]{g, process[any](t, w, order)} {
 			_, err = g.Do(t.Context(), key, func(context.Context) (any, error) { ran++; return 1, nil })
@@ -81,7 +81,7 @@ var resultLaws = []law{
 			wantErr(t, err, guard.ErrCodec)
 		}
 		if n := g.Stats().Endings[guard.Tombstoned]; ran != 1 || n != 1 {
-			t.Errorf("ran %d times, %d tombstones", ran, n)
+			t.Errorf("the work ran %d times and left %d tombstones, want one each", ran, n)
 		}
 	}},
 	{"a result whose codec panics is never replayed, and the work never runs again", func(t *testing.T, w *world) {
@@ -102,7 +102,7 @@ var resultLaws = []law{
 			_, _ = g.Do(t.Context(), key, j.do)
 		}()
 		if n := g.Stats().Running; n != 0 {
-			t.Errorf("%d claims run", n)
+			t.Errorf("%d claims run, want none", n)
 		}
 		do(t, g, key, work("a", 0), "a")
 	}},
@@ -143,7 +143,7 @@ var resultLaws = []law{
 			seen = append(seen, rec.Fingerprint)
 		}
 		if seen[0] == seen[1] || strings.Contains(seen[0], "EUR") || seen[0] == "" {
-			t.Errorf("the engine was told %q", seen)
+			t.Errorf("the stored fingerprints are %q, want two different hashes", seen)
 		}
 	}},
 	{"with a secret, payloads cannot be guessed", func(t *testing.T, w *world) {
@@ -164,7 +164,7 @@ var resultLaws = []law{
 			}
 			sum := sha256.Sum256(tried)
 			if found := rec.Fingerprint == base64.RawURLEncoding.EncodeToString(sum[:]); found != want {
-				t.Errorf("with the secret %q it was found: %v", secret, found)
+				t.Errorf("with the secret %q the payload was guessed: %v, want %v", secret, found, want)
 			}
 		}
 	}},
@@ -175,7 +175,7 @@ var resultLaws = []law{
 		wantErr(t, err, guard.ErrNoResult)
 		var bad *json.UnmarshalTypeError
 		if !errors.As(err, &bad) {
-			t.Errorf("%v does not say what the codec said", err)
+			t.Errorf("the error is %v, want the codec's error in it", err)
 		}
 	}},
 	{"a record that was changed, truncated, emptied or moved to another key is never replayed, and the work never runs again", func(t *testing.T, w *world) {
@@ -189,16 +189,16 @@ var resultLaws = []law{
 			"garbage": []byte("garbage"), "newer": append([]byte{9}, good[1:]...), "sealed": {1, 'v', 200, 'x'},
 		} {
 			w.memory.Evict(hash)
-			settled(t, w, hash, bad)
+			storeEnvelope(t, w, hash, bad)
 			time.Sleep(guard.DefaultLocalCache)
 			if err := fails(t, g, key, j, guard.ErrNoResult); !errors.Is(err, guard.ErrCorrupt) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: the error is %v, want ErrCorrupt", name, err)
 			}
 		}
 		moved := guard.Of("ann", "moved")
 		s, err := g.Lookup(t.Context(), moved)
 		ok(t, err)
-		settled(t, w, s.Key, good)
+		storeEnvelope(t, w, s.Key, good)
 		wantErr(t, fails(t, g, moved, j, guard.ErrNoResult), guard.ErrCorrupt)
 		j.want(t, 1)
 	}},
@@ -209,12 +209,12 @@ var resultLaws = []law{
 		do(t, g, key, j, j.result)
 		_, sealed := stored(t, w, g, key)
 		if strings.Contains(string(sealed), "card") || !strings.Contains(string(sealed), "k1") {
-			t.Errorf("stored as %q", sealed)
+			t.Errorf("stored as %q, want it encrypted with the key k1", sealed)
 		}
 		moved := guard.Of("ann", "moved")
 		s, err := g.Lookup(t.Context(), moved)
 		ok(t, err)
-		settled(t, w, s.Key, sealed)
+		storeEnvelope(t, w, s.Key, sealed)
 		wantErr(t, fails(t, g, moved, j, guard.ErrNoResult), guard.ErrCorrupt)
 		j.want(t, 1)
 	}},
@@ -225,7 +225,7 @@ var resultLaws = []law{
 		do(t, g, key, j, "a")
 		do(t, g, guard.Of("ann", "2"), j, "a")
 		if _, sealed := stored(t, w, g, guard.Of("ann", "2")); !strings.Contains(string(sealed), "new") {
-			t.Errorf("stored as %q", sealed)
+			t.Errorf("stored as %q, want it encrypted with the key new", sealed)
 		}
 		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, guard.Of("ann", "2"), j, "a")
@@ -233,7 +233,7 @@ var resultLaws = []law{
 		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrSealed)
 		err := fails(t, process[string](t, w, order), key, j, guard.ErrNoResult)
 		if wantErr(t, err, guard.ErrSealed); !strings.Contains(err.Error(), "Encrypt") {
-			t.Errorf("a guard without a ring says %q", err)
+			t.Errorf("the error of a guard without a ring is %q, want it to mention Encrypt", err)
 		}
 		j.want(t, 2)
 	}},
@@ -261,17 +261,17 @@ var resultLaws = []law{
 		j.want(t, 1)
 	}},
 	{"WithCodec encodes and decodes results", func(t *testing.T, w *world) {
-		g := process[string](t, w, order, guard.WithCodec(shouting{}))
+		g := process[string](t, w, order, guard.WithCodec(upperCase{}))
 		do(t, g, key, work("a", 0), "a")
 		do(t, g, key, work("b", 0), "A")
 	}},
 }
 
-// shouting is a codec that changes the case of results.
-type shouting struct{}
+// upperCase is a codec that encodes a string in upper case.
+type upperCase struct{}
 
-func (shouting) Marshal(v any) ([]byte, error) { return []byte(strings.ToUpper(v.(string))), nil }
-func (shouting) Unmarshal(b []byte, v any) error {
+func (upperCase) Marshal(v any) ([]byte, error) { return []byte(strings.ToUpper(v.(string))), nil }
+func (upperCase) Unmarshal(b []byte, v any) error {
 	*v.(*string) = string(b)
 	return nil
 }

@@ -34,7 +34,7 @@ var tokenLaws = []law{
 	{"a token is spent once, and then replays its result (P1, P6)", func(t *testing.T, w *world) {
 		ts, g, j := tokens(t, "s"), process[string](t, w, order), work("a", time.Second)
 		token := ts.Issue("ann", "checkout")
-		wait := begun(t, g, redeem(t, ts, token, "checkout"), j)
+		wait := startCall(t, g, redeem(t, ts, token, "checkout"), j)
 		refused(t, g, redeem(t, ts, token, "checkout"), j)
 		_, err := wait()
 		ok(t, err)
@@ -67,9 +67,9 @@ var tokenLaws = []law{
 		fails(t, g, redeem(t, ts, spent, "checkout").For([]byte("y")), j, guard.ErrMismatch)
 		fails(t, g, redeem(t, ts, unspent, "checkout"), j, guard.ErrTokenExpired)
 		if n := g.Stats().Coalesced; n != 0 {
-			t.Errorf("%d calls count as coalesced, and all of them asked the engine", n)
+			t.Errorf("Coalesced = %d, want 0: all calls asked the engine", n)
 		}
-		cut(w)
+		failEngine(w)
 		fails(t, remote[string](t, w, order), redeem(t, ts, spent, "checkout"), j, guard.ErrDown)
 		w.engine.Heal()
 		time.Sleep(guard.DefaultRetain)
@@ -94,7 +94,7 @@ var tokenLaws = []law{
 			"redis key":    {"interlock:guard:lock:*", "ann", "checkout", guard.ErrTokenUnknown},
 		} {
 			if _, err := ts.Redeem(c.token, c.user, c.form); err != c.want { //nolint:errorlint // exactly this one
-				t.Errorf("%s: %v, want %v", name, err, c.want)
+				t.Errorf("%s: Redeem = %v, want %v", name, err, c.want)
 			}
 		}
 		time.Sleep(ts.Life())
@@ -106,7 +106,7 @@ var tokenLaws = []law{
 		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Minute}
 		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
 		token := ts.Issue("ann", "checkout")
-		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), unknownWork["marked"])
 		for s, err := range g.List(t.Context()) {
 			ok(t, err)
 			ok(t, g.Resolve(t.Context(), guard.Hashed(s.Key), "by hand"))
@@ -121,7 +121,7 @@ var tokenLaws = []law{
 			g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", happened, nil }))
 			ts, j := tokens(t, "s"), work("a", 0)
 			token := ts.Issue("ann", "checkout")
-			_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+			_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), unknownWork["marked"])
 			time.Sleep(ts.Life())
 			if happened {
 				do(t, g, redeem(t, ts, token, "checkout"), j, "found")
@@ -137,7 +137,7 @@ var tokenLaws = []law{
 		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
 		token := ts.Issue("ann", "checkout")
 		time.Sleep(ts.Life() - 5*time.Second)
-		cut(w)
+		failEngine(w)
 		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		w.engine.Heal()
 		time.Sleep(10 * time.Second)
@@ -150,7 +150,7 @@ var tokenLaws = []law{
 		token := ts.Issue("ann", "checkout")
 		time.Sleep(ts.Life() - 5*time.Second)
 		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
-		cut(w)
+		failEngine(w)
 		time.Sleep(10 * time.Second)
 		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		j.want(t, 1)
@@ -161,11 +161,11 @@ var tokenLaws = []law{
 		ts, g, j := tokens(t, "s"), process[string](t, w, p, find), work("a", 0)
 		other := on[string](t, w, w.memory, p, find)
 		token := ts.Issue("ann", "checkout")
-		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), unknownWork["marked"])
 		time.Sleep(ts.Life())
 		expired := redeem(t, ts, token, "checkout")
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
-		wait := begun(t, g, expired, j)
+		wait := startCall(t, g, expired, j)
 		ok(t, other.Forget(t.Context(), expired))
 		_, err := wait()
 		wantErr(t, err, guard.ErrTokenExpired)
@@ -176,7 +176,7 @@ var tokenLaws = []law{
 		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
 		ts, j := tokens(t, "s"), work("a", 0)
 		token := ts.Issue("ann", "checkout")
-		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), unknownWork["marked"])
 		time.Sleep(ts.Life())
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpLookup, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Times: 1})

@@ -29,7 +29,7 @@ var traceLaws = []law{
 		do(t, g, key, work("a", 0), "a")
 		fails(t, g, key.For([]byte("y")), work("a", 0), guard.ErrMismatch)
 		fails(t, g, guard.Of("ann", "2"), &job{err: errNo}, errNo)
-		cut(w)
+		failEngine(w)
 		fails(t, g, guard.Of("ann", "3"), work("a", 0), guard.ErrDown)
 		want := []string{"order granted false", "completed", "order replayed true", "order mismatch true",
 			"order granted false", "freed", "order down false"}
@@ -38,7 +38,7 @@ var traceLaws = []law{
 		}
 		s := g.Stats()
 		if s.Verdicts[guard.Granted] != 2 || s.Verdicts[guard.Mismatch] != 1 || s.Endings[guard.Freed] != 1 || s.Coalesced != 2 {
-			t.Errorf("counted %+v", s)
+			t.Errorf("Stats = %+v, want 2 granted, 1 mismatch, 1 freed and 2 coalesced", s)
 		}
 	}},
 	{"a trace function that panics leaves no claim behind", func(t *testing.T, w *world) {
@@ -55,7 +55,7 @@ var traceLaws = []law{
 			}()
 			_, _, _ = g.Begin(t.Context(), key)
 		}()
-		do(t, process[string](t, w, strict), key, work("a", 0), "a") // nothing had begun
+		do(t, process[string](t, w, strict), key, work("a", 0), "a") // no work had begun
 	}},
 	{"loss, renewal and clean-up are traced", func(t *testing.T, w *world) {
 		var lost, renewed, cleaned int
@@ -80,7 +80,7 @@ var traceLaws = []law{
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if lost != 1 || renewed == 0 || cleaned != 1 {
-			t.Errorf("traced %d losses, %d renewals, %d clean-ups", lost, renewed, cleaned)
+			t.Errorf("traced %d losses, %d renewals, %d clean-ups; want 1, some and 1", lost, renewed, cleaned)
 		}
 	}},
 	{"the log shows the hashed key, verdict and time left of every check (L10)", func(t *testing.T, w *world) {
@@ -88,11 +88,11 @@ var traceLaws = []law{
 		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		g, j := process[string](t, w, order, guard.WithTrace(guard.Log(logger))), work("a", time.Second)
 		k := guard.Of("secret-user", "secret-id")
-		wait := begun(t, g, k, j)
+		wait := startCall(t, g, k, j)
 		refused(t, g, k, j)
 		_, err := wait()
 		ok(t, err)
-		cut(w)
+		failEngine(w)
 		fails(t, g, guard.Of("secret-user", "2"), j, guard.ErrDown)
 		for _, want := range []string{"verdict=granted", "verdict=refused", "left=29.698s", "key=order:", "ending=completed", "verdict=down", "level=ERROR"} {
 			if !strings.Contains(out.String(), want) {

@@ -21,8 +21,8 @@ var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: 5 * time
 // errLost matches the error of a late result.
 var errLost = interlock.ErrLost
 
-// dies claims key in a process that dies.
-func dies(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Option) {
+// claimAndCrash claims k in a process that dies, and returns when its lease has expired.
+func claimAndCrash(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Option) {
 	t.Helper()
 	g := remote[string](t, w, p, opts...)
 	_, c := begin(t, g, k)
@@ -33,24 +33,24 @@ func dies(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Opt
 	wantErr(t, c.Complete("late"), errLost)
 }
 
-// ways are the ways in which an outcome becomes unknown.
-var ways = map[string]func(context.Context) (string, error){
+// unknownWork is work whose error makes the outcome unknown, by the kind of error.
+var unknownWork = map[string]func(context.Context) (string, error){
 	"deadline": func(ctx context.Context) (string, error) { return "", context.DeadlineExceeded },
 	"network":  func(ctx context.Context) (string, error) { return "", fmt.Errorf("read: %w", os.ErrDeadlineExceeded) },
-	"answer": func(ctx context.Context) (string, error) { // whose own Timeout does not look that deep
+	"answer": func(ctx context.Context) (string, error) { // the Timeout method of url.Error does not find the wrapped timeout
 		return "", &url.Error{Op: "Post", Err: fmt.Errorf("reading the answer: %w", context.DeadlineExceeded)}
 	},
-	"doubt": func(ctx context.Context) (string, error) { return "", guard.OutcomeUnknown(errNo) },
+	"marked": func(ctx context.Context) (string, error) { return "", guard.OutcomeUnknown(errNo) },
 }
 
 var unknownLaws = []law{
 	{"after a process dies, its outcome is unknown until Retain has passed", func(t *testing.T, w *world) {
-		dies(t, w, strict, key)
+		claimAndCrash(t, w, strict, key)
 		g, j := process[string](t, w, strict), work("a", 0)
 		for range 3 {
 			var u *guard.UnknownError
 			if err := fails(t, g, key, j, guard.ErrUnknown); !errors.As(err, &u) || u.Fence == 0 || u.Began.IsZero() || u.Left <= 0 {
-				t.Errorf("got %+v", err)
+				t.Errorf("Do = %+v, want an UnknownError with a fence, a start and the time left", err)
 			}
 			time.Sleep(time.Minute)
 		}
@@ -59,28 +59,28 @@ var unknownLaws = []law{
 		do(t, g, key, j, "a")
 	}},
 	{"with Rerun the next call runs when the lease expires", func(t *testing.T, w *world) {
-		dies(t, w, rerun, key)
+		claimAndCrash(t, w, rerun, key)
 		g, j := process[string](t, w, rerun), work("a", 0)
 		do(t, g, key, j, "a")
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
 	{"with Hold, work that timed out or reports an unknown outcome is held", func(t *testing.T, w *world) {
-		for name, way := range ways {
+		for name, way := range unknownWork {
 			g, j, k := process[string](t, w, strict), work("a", 0), guard.Of("ann", name)
 			if _, err := g.Do(t.Context(), k, way); err == nil {
-				t.Errorf("%s: no error", name)
+				t.Errorf("%s: Do = nil, want an error", name)
 			}
 			fails(t, g, k, j, guard.ErrUnknown)
 			fails(t, process[string](t, w, strict), k, j, guard.ErrUnknown)
 			j.want(t, 0)
 			if n := g.Stats().Endings[guard.LeftUnknown]; n != 1 {
-				t.Errorf("%s: %d unknown, want 1", name, n)
+				t.Errorf("%s: %d outcomes were left unknown, want 1", name, n)
 			}
 		}
 	}},
 	{"with Rerun work with an unknown outcome runs again", func(t *testing.T, w *world) {
-		for name, way := range ways {
+		for name, way := range unknownWork {
 			g, j, k := process[string](t, w, rerun), work("a", 0), guard.Of("ann", name)
 			_, _ = g.Do(t.Context(), k, way)
 			do(t, g, k, j, "a")
@@ -113,13 +113,13 @@ var unknownLaws = []law{
 		}
 	}},
 	{"by default an unknown outcome is held for a day, and a result is kept as long", func(t *testing.T, w *world) {
-		dies(t, w, guard.Policy{Name: "pay"}, guard.Of("ann", "crash"))
+		claimAndCrash(t, w, guard.Policy{Name: "pay"}, guard.Of("ann", "crash"))
 		g, j := process[string](t, w, guard.Policy{Name: "pay"}), work("a", 0)
 		fails(t, g, guard.Of("ann", "crash"), j, guard.ErrUnknown)
-		for name, way := range ways {
+		for name, way := range unknownWork {
 			_, err := g.Do(t.Context(), guard.Of("ann", name), way)
 			if err == nil {
-				t.Errorf("%s: no error", name)
+				t.Errorf("%s: Do = nil, want an error", name)
 			}
 			fails(t, g, guard.Of("ann", name), j, guard.ErrUnknown)
 		}
@@ -146,7 +146,7 @@ var unknownLaws = []law{
 			time.Sleep(time.Minute)
 			var u *guard.UnknownError
 			if err := fails(t, g, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || u.Fence < fence || u.Began.Before(began) {
-				t.Errorf("got %+v", err)
+				t.Errorf("Do = %+v, want an UnknownError with at least the original fence and start", err)
 			} else if i == 0 && (u.Fence != fence || !u.Began.Equal(began)) {
 				t.Errorf("the error names fence %d since %v, want %d since %v", u.Fence, u.Began, fence, began)
 			}
@@ -160,14 +160,14 @@ var unknownLaws = []law{
 		time.Sleep(time.Second)
 		ok(t, c.Abandon())
 		asked := claims(w)
-		for _, from := range []*guard.Guard[string]{g, other} { // in the process that did it, and from the engine
+		for _, from := range []*guard.Guard[string]{g, other} { // from the cache of the process that did the work, and from the engine
 			var u *guard.UnknownError
 			if err := fails(t, from, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || !u.Began.Equal(began) {
-				t.Errorf("got %+v, want since %v", err, began)
+				t.Errorf("Do = %+v, want an UnknownError with the start %v", err, began)
 			}
 		}
 		if n := claims(w) - asked; n != 1 && !w.inProcess {
-			t.Errorf("%d asked the engine, want 1", n)
+			t.Errorf("%d calls asked the engine, want 1", n)
 		}
 	}},
 	{"an error after the context ended is an unknown outcome", func(t *testing.T, w *world) {
@@ -178,7 +178,7 @@ var unknownLaws = []law{
 			return "", errors.New("driver: bad connection")
 		})
 		if err == nil {
-			t.Error("no error")
+			t.Error("Do = nil, want an error")
 		}
 		fails(t, g, key, work("a", 0), guard.ErrUnknown)
 	}},
@@ -187,7 +187,7 @@ var unknownLaws = []law{
 		func() {
 			defer func() {
 				if p := recover(); p != "boom" {
-					t.Errorf("recovered %v", p)
+					t.Errorf("recovered %v, want boom", p)
 				}
 			}()
 			_, _ = g.Do(t.Context(), key, func(context.Context) (string, error) { panic("boom") })
@@ -205,7 +205,7 @@ var unknownLaws = []law{
 	{"a guard with Rerun does not take over what a guard with Hold holds", func(t *testing.T, w *world) {
 		_, c := begin(t, process[string](t, w, strict), key)
 		ok(t, c.Abandon())
-		dies(t, w, strict, guard.Of("ann", "crash"))
+		claimAndCrash(t, w, strict, guard.Of("ann", "crash"))
 		weak := process[string](t, w, rerun)
 		for _, k := range []guard.Key{key, guard.Of("ann", "crash")} {
 			fails(t, weak, k, work("a", 0), guard.ErrUnknown)
@@ -273,17 +273,17 @@ var unknownLaws = []law{
 		find := guard.Resolver(func(ctx context.Context, k guard.Key) (string, bool, error) {
 			asked++
 			if fence, ok := guard.Fence(ctx); !ok || fence == 0 || k != key {
-				t.Errorf("asked for %v with fence %d", k, fence)
+				t.Errorf("the resolver got %v and fence %d, want %v and the claim's fence", k, fence, key)
 			}
 			return "found", true, nil
 		})
-		dies(t, w, p, key, find)
+		claimAndCrash(t, w, p, key, find)
 		g, j := process[string](t, w, p, find), work("a", 0)
 		do(t, g, key, j, "found")
 		do(t, process[string](t, w, p, find), key, j, "found")
 		j.want(t, 0)
 		if asked != 1 {
-			t.Errorf("asked %d times", asked)
+			t.Errorf("the resolver was called %d times, want once", asked)
 		}
 	}},
 	{"if the resolver finds no effect, the work runs once", func(t *testing.T, w *world) {
@@ -292,7 +292,7 @@ var unknownLaws = []law{
 			time.Sleep(time.Second)
 			return "", false, nil
 		})
-		dies(t, w, p, key, find)
+		claimAndCrash(t, w, p, key, find)
 		j := work("a", time.Second)
 		guards := make([]*guard.Guard[string], 10)
 		for i := range guards {
@@ -301,7 +301,7 @@ var unknownLaws = []law{
 		together(10, func(i int) {
 			v, err := guards[i].Do(t.Context(), key, j.do)
 			if err != nil && !errors.Is(err, guard.ErrDuplicate) || err == nil && v != "a" {
-				t.Errorf("Do = %q, %v", v, err)
+				t.Errorf("Do = %q, %v; want a or a duplicate", v, err)
 			}
 		})
 		j.want(t, 1)
@@ -309,13 +309,13 @@ var unknownLaws = []law{
 	{"a resolver error leaves the outcome unknown and reaches the caller", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", true, errNo })
-		dies(t, w, p, key, find)
+		claimAndCrash(t, w, p, key, find)
 		g, j := process[string](t, w, p, find), work("a", 0)
 		err := fails(t, g, key, j, guard.ErrUnknown)
 		wantErr(t, err, errNo)
 		s, err := g.Lookup(t.Context(), key)
 		if err != nil || s.State != engine.Unknown {
-			t.Errorf("Lookup = %+v, %v", s, err)
+			t.Errorf("Lookup = %+v, %v; want unknown", s, err)
 		}
 		j.want(t, 0)
 	}},
@@ -332,11 +332,11 @@ var unknownLaws = []law{
 	{"a result found by the resolver is kept like any other", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })
-		dies(t, w, p, key, find)
+		claimAndCrash(t, w, p, key, find)
 		_, c, err := process[string](t, w, p, find).Begin(t.Context(), key)
 		ok(t, err)
 		if v, found := c.Result(); !found || v != "found" {
-			t.Errorf("Result = %q, %v", v, found)
+			t.Errorf("Result = %q, %v; want found, true", v, found)
 		}
 		ok(t, c.Complete("x"))
 		ok(t, c.Fail(errNo))
@@ -346,7 +346,7 @@ var unknownLaws = []law{
 		for _, after := range []guard.After{guard.Keep, guard.Free} {
 			p := guard.Policy{Name: "order-" + string(after), OnUnknown: guard.Resolve, After: after}
 			g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
-			_, _ = g.Do(t.Context(), key, ways["doubt"])
+			_, _ = g.Do(t.Context(), key, unknownWork["marked"])
 			do(t, g, key, work("a", 0), "found")
 		}
 	}},
@@ -355,7 +355,7 @@ var unknownLaws = []law{
 		func() {
 			defer func() {
 				if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "guard: ") {
-					t.Errorf("it panics with %v", err)
+					t.Errorf("Do panicked with %v, want an error of package guard", err)
 				}
 			}()
 			_, _ = g.Do(t.Context(), key, nil)
@@ -365,14 +365,14 @@ var unknownLaws = []law{
 	{"a resolver that panics leaves the outcome unknown", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { panic("boom") })
-		dies(t, w, p, key, find)
+		claimAndCrash(t, w, p, key, find)
 		g := process[string](t, w, p, find)
 		func() {
 			defer func() { _ = recover() }()
 			_, _ = g.Do(t.Context(), key, work("a", 0).do)
 		}()
 		if s, err := g.Lookup(t.Context(), key); err != nil || s.State != engine.Unknown {
-			t.Errorf("Lookup = %+v, %v", s, err)
+			t.Errorf("Lookup = %+v, %v; want unknown", s, err)
 		}
 	}},
 }

@@ -17,11 +17,11 @@ var waitingLaws = []law{
 	{"a waiting duplicate gets the result at once, in this process and in others", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		start := time.Now()
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		together(10, func(i int) {
 			do(t, []*guard.Guard[string]{g, other}[i%2], key, j, "a")
 			if d := time.Since(start); d != 2*time.Second {
-				t.Errorf("it had the result after %v, want 2s", d)
+				t.Errorf("the waiter got the result after %v, want 2s", d)
 			}
 		})
 		_, err := wait()
@@ -30,14 +30,14 @@ var waitingLaws = []law{
 	}},
 	{"a duplicate waits no longer than Wait (T10)", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 10*time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		together(4, func(i int) {
 			start := time.Now()
 			d := refused(t, []*guard.Guard[string]{g, other}[i%2], key, j)
 			if !d.Running {
-				t.Errorf("refused with %+v", d)
+				t.Errorf("refused with %+v, want it running", d)
 			}
-			about(t, "the wait", time.Since(start), guard.DefaultWait, 10*time.Millisecond)
+			wantAbout(t, "the wait", time.Since(start), guard.DefaultWait, 10*time.Millisecond)
 		})
 		_, err := wait()
 		ok(t, err)
@@ -47,10 +47,10 @@ var waitingLaws = []law{
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", time.Second)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
 		start := time.Now()
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		do(t, other, key, j, "a")
 		if d := time.Since(start); d > 2100*time.Millisecond {
-			t.Errorf("it had the result after %v", d)
+			t.Errorf("the waiter got the result after %v, want at most 2.1s", d)
 		}
 		_, err := wait()
 		ok(t, err)
@@ -67,46 +67,46 @@ var waitingLaws = []law{
 	}},
 	{"a waiter for another process keeps waiting when an earlier waiter gives up", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 4500*time.Millisecond)
-		wait := begun(t, g, key, j)
-		first := begun(t, other, key, j)
+		wait := startCall(t, g, key, j)
+		first := startCall(t, other, key, j)
 		time.Sleep(time.Second)
-		second := begun(t, other, key, j)
+		second := startCall(t, other, key, j)
 		_, err := first()
 		wantErr(t, err, guard.ErrDuplicate)
 		time.Sleep(500 * time.Millisecond)
-		third := begun(t, other, key, j)
+		third := startCall(t, other, key, j)
 		_, err = second()
 		wantErr(t, err, guard.ErrDuplicate)
 		if v, err := third(); err != nil || v != "a" {
-			t.Errorf("the third got %q, %v", v, err)
+			t.Errorf("the third waiter got %q, %v; want a", v, err)
 		}
 		_, err = wait()
 		ok(t, err)
 	}},
 	{"a waiter that gives up affects neither the work nor the other waiters", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		for _, g := range []*guard.Guard[string]{g, other} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			left := make(chan error, 1)
 			go func() { _, err := g.Do(ctx, key, j.do); left <- err }()
 			synctest.Wait()
-			stays := begun(t, g, key, j)
+			stays := startCall(t, g, key, j)
 			start := time.Now()
 			cancel(errNo)
 			wantErr(t, <-left, errNo)
 			if d := time.Since(start); d > 0 {
-				t.Errorf("it left after %v", d)
+				t.Errorf("the canceled waiter returned after %v, want at once", d)
 			}
 			defer func() {
 				if v, err := stays(); err != nil || v != "a" {
-					t.Errorf("the other waiter got %q, %v", v, err)
+					t.Errorf("the other waiter got %q, %v; want a", v, err)
 				}
 			}()
 		}
 		v, err := wait()
 		if err != nil || v != "a" {
-			t.Errorf("the running call got %q, %v", v, err)
+			t.Errorf("the running call got %q, %v; want a", v, err)
 		}
 		j.want(t, 1)
 	}},
@@ -117,19 +117,19 @@ var waitingLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		start := time.Now()
 		do(t, g, key, j, "a")
-		about(t, "the wait", time.Since(start), guard.DefaultLease, 50*time.Millisecond)
+		wantAbout(t, "the wait", time.Since(start), guard.DefaultLease, 50*time.Millisecond)
 		wantErr(t, c.Complete("late"), errLost)
 		do(t, g, key, j, "a")
 	}},
 	{"a waiter learns that the engine is down when the other process's lease may have expired", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour}
 		g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 2*time.Minute)
-		wait := begun(t, g, key, j)
-		cut(w, enginetest.OpClaimRenew)
+		wait := startCall(t, g, key, j)
+		failEngine(w, enginetest.OpClaimRenew)
 		start := time.Now()
-		time.AfterFunc(time.Millisecond, func() { cut(w) })
+		time.AfterFunc(time.Millisecond, func() { failEngine(w) })
 		fails(t, other, key, j, guard.ErrDown)
-		about(t, "the wait", time.Since(start), guard.DefaultLease, 3*time.Second)
+		wantAbout(t, "the wait", time.Since(start), guard.DefaultLease, 3*time.Second)
 		_, err := wait()
 		ok(t, err)
 		j.want(t, 1)
@@ -139,20 +139,20 @@ var waitingLaws = []law{
 		for round := range 2 {
 			j := work("a", 5*time.Second)
 			one, two := guard.Of("ann", fmt.Sprint("one", round)), guard.Of("ann", fmt.Sprint("two", round))
-			waits := []func() (string, error){begun(t, g, one, j), begun(t, g, two, j)}
-			crowded := func(k guard.Key) {
+			waits := []func() (string, error){startCall(t, g, one, j), startCall(t, g, two, j)}
+			tooMany := func(k guard.Key) {
 				t.Helper()
 				if d := refused(t, g, k, j); !d.TooManyWaiters || !d.Running {
-					t.Errorf("refused with %+v", d)
+					t.Errorf("refused with %+v, want too many waiters for running work", d)
 				}
 			}
-			waits = append(waits, begun(t, g, one, j), begun(t, g, one, j))
-			crowded(one)
-			waits = append(waits, begun(t, g, two, j))
-			crowded(two)
+			waits = append(waits, startCall(t, g, one, j), startCall(t, g, one, j))
+			tooMany(one)
+			waits = append(waits, startCall(t, g, two, j))
+			tooMany(two)
 			for _, wait := range waits {
 				if v, err := wait(); err != nil || v != "a" {
-					t.Errorf("it got %q, %v", v, err)
+					t.Errorf("a call got %q, %v; want a", v, err)
 				}
 			}
 		}
@@ -166,34 +166,34 @@ var waitingLaws = []law{
 			var waits []func() (string, error)
 			for _, id := range []string{"one", "two", "three"} {
 				k := guard.Of("ann", fmt.Sprint(id, round))
-				keys, waits = append(keys, k), append(waits, begun(t, busy, k, j))
+				keys, waits = append(keys, k), append(waits, startCall(t, busy, k, j))
 			}
-			crowded := func(k guard.Key) {
+			tooMany := func(k guard.Key) {
 				t.Helper()
 				start := time.Now()
 				err := fails(t, g, k, j, guard.ErrDuplicate)
-				if d, is := err.(*guard.DuplicateError); !is || !d.TooManyWaiters || !d.Running || time.Since(start) > 0 { //nolint:errorlint // as it is
-					t.Errorf("refused after %v with %#v", time.Since(start), err)
+				if d, is := err.(*guard.DuplicateError); !is || !d.TooManyWaiters || !d.Running || time.Since(start) > 0 { //nolint:errorlint // not wrapped
+					t.Errorf("refused after %v with %#v, want too many waiters at once", time.Since(start), err)
 				}
 			}
-			waits = append(waits, begun(t, g, keys[0], j), begun(t, g, keys[0], j))
-			crowded(keys[0]) // that many wait for it
+			waits = append(waits, startCall(t, g, keys[0], j), startCall(t, g, keys[0], j))
+			tooMany(keys[0]) // two wait for this key
 			ctx, leave := context.WithCancelCause(t.Context())
 			left := make(chan error, 1)
 			go func() { _, err := g.Do(ctx, keys[1], j.do); left <- err }()
 			synctest.Wait()
-			crowded(keys[1]) // that many wait in all, and one for this
-			crowded(keys[2]) // and none for that
+			tooMany(keys[1]) // three wait in total, one of them for this key
+			tooMany(keys[2]) // three wait in total, none of them for this key
 			if n := g.Stats().Waiting; n != 3 {
-				t.Errorf("%d wait, want 3", n)
+				t.Errorf("Waiting = %d, want 3", n)
 			}
 			leave(errNo)
 			wantErr(t, <-left, errNo)
-			waits = append(waits, begun(t, g, keys[2], j))
-			crowded(keys[1])
+			waits = append(waits, startCall(t, g, keys[2], j))
+			tooMany(keys[1])
 			for _, wait := range waits {
 				if v, err := wait(); err != nil || v != "a" {
-					t.Errorf("it got %q, %v", v, err)
+					t.Errorf("a call got %q, %v; want a", v, err)
 				}
 			}
 			j.want(t, 3)
@@ -201,11 +201,11 @@ var waitingLaws = []law{
 	}},
 	{"one waiter per process asks the engine for all", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		before := w.engine.Calls(enginetest.OpClaim)
 		together(100, func(int) { do(t, other, key, j, "a") })
 		if n := w.engine.Calls(enginetest.OpClaim) - before; n > 6 {
-			t.Errorf("a hundred waiters asked the engine %d times", n)
+			t.Errorf("a hundred waiters asked the engine %d times, want at most 6", n)
 		}
 		_, err := wait()
 		ok(t, err)

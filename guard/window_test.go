@@ -15,9 +15,9 @@ var windowLaws = []law{
 			do(t, g, key, j, "a")
 			d := refused(t, g, key, j)
 			if d.Running || d.Status != 429 {
-				t.Errorf("%s: refused with %+v", p.Name, d)
+				t.Errorf("%s: refused with %+v, want it done, with status 429", p.Name, d)
 			}
-			about(t, p.Name+": the time left", d.RetryAfter, p.Window-200*time.Millisecond, time.Millisecond)
+			wantAbout(t, p.Name+": the time left", d.RetryAfter, p.Window-200*time.Millisecond, time.Millisecond)
 			time.Sleep(p.Window - 201*time.Millisecond)
 			refused(t, g, key, j)
 			refused(t, other, key, j)
@@ -29,10 +29,10 @@ var windowLaws = []law{
 	{"repeats are refused for as long as the work takes, if it outlasts the window (L7)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "timeout", After: guard.Window, Window: 2 * time.Second, Lease: 2 * time.Second}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 3*time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		time.Sleep(2500 * time.Millisecond)
 		if d := refused(t, g, key, j); !d.Running {
-			t.Errorf("refused with %+v", d)
+			t.Errorf("refused with %+v, want it running", d)
 		}
 		refused(t, other, key, j)
 		_, err := wait()
@@ -78,23 +78,23 @@ var windowLaws = []law{
 		p := guard.Form("form")
 		p.OnDuplicate = guard.Wait
 		g, j := process[string](t, w, p), work("a", time.Second)
-		wait := begun(t, g, key, j)
+		wait := startCall(t, g, key, j)
 		start := time.Now()
 		if d := refused(t, g, key, j); d.Running {
-			t.Errorf("refused with %+v", d)
+			t.Errorf("refused with %+v, want it done", d)
 		}
-		about(t, "the wait", time.Since(start), time.Second, time.Millisecond)
+		wantAbout(t, "the wait", time.Since(start), time.Second, time.Millisecond)
 		_, err := wait()
 		ok(t, err)
 	}},
 	{"the time left of running work is what is left of the window", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, guard.Form("form")), process[string](t, w, guard.Form("form")), work("a", time.Second)
-		w.memory.Step(time.Hour) // the engine has a clock of its own
-		wait := begun(t, g, key, j)
+		w.memory.Step(time.Hour) // the engine's clock differs from the process's
+		wait := startCall(t, g, key, j)
 		time.Sleep(300 * time.Millisecond)
 		for left := 4700 * time.Millisecond; left > 4200*time.Millisecond; left -= 100 * time.Millisecond {
-			about(t, "the time left", refused(t, g, key, j).RetryAfter, left, 10*time.Millisecond)
-			about(t, "the time left", refused(t, other, key, j).RetryAfter, left, 10*time.Millisecond)
+			wantAbout(t, "the time left", refused(t, g, key, j).RetryAfter, left, 10*time.Millisecond)
+			wantAbout(t, "the time left", refused(t, other, key, j).RetryAfter, left, 10*time.Millisecond)
 			time.Sleep(100 * time.Millisecond)
 		}
 		_, err := wait()

@@ -36,12 +36,12 @@ func (r *recorder) end() {
 func (r *recorder) want(t *testing.T, failures ...string) {
 	t.Helper()
 	if len(r.failures) != len(failures) {
-		t.Errorf("it failed with %q, want %q", r.failures, failures)
+		t.Errorf("the failures are %q, want %q", r.failures, failures)
 		return
 	}
 	for i, f := range failures {
 		if !strings.Contains(r.failures[i], f) {
-			t.Errorf("it failed with %q, want %q", r.failures[i], f)
+			t.Errorf("failure %d is %q, want %q in it", i, r.failures[i], f)
 		}
 	}
 }
@@ -74,10 +74,10 @@ func TestInterlocktest(t *testing.T) {
 			defer c.Enter()()
 			c.Alone()
 			if len(r.failures) != before+1 {
-				t.Errorf("failures %q", r.failures)
+				t.Errorf("the failures are %q, want one more for two overlapping runs", r.failures)
 			}
 		},
-		"lost, late and duplicated replies do no harm": func(t *testing.T, r *recorder) {
+		"work runs once although replies are lost, late or duplicated": func(t *testing.T, r *recorder) {
 			w := interlocktest.New(r)
 			g := interlocktest.Guard[string](w, guard.Policy{Name: "order"})
 			c := interlocktest.Count(r, "placing")
@@ -90,13 +90,13 @@ func TestInterlocktest(t *testing.T) {
 			}
 			c.Once()
 			if w.Fired(interlocktest.Claim) != 1 || w.Fired(interlocktest.Settle) != 1 || w.Calls(interlocktest.Claim) != 2 {
-				t.Errorf("fired %d and %d, %d claims", w.Fired(interlocktest.Claim), w.Fired(interlocktest.Settle), w.Calls(interlocktest.Claim))
+				t.Errorf("%d claims and %d settlements failed, of %d claims; want 1, 1, 2", w.Fired(interlocktest.Claim), w.Fired(interlocktest.Settle), w.Calls(interlocktest.Claim))
 			}
 			w.Delay(interlocktest.Claim, time.Second, 1)
 			start := time.Now()
 			_, _ = g.Do(t.Context(), guard.Of("ann", "2"), func(context.Context) (string, error) { return "a", nil })
 			if d := time.Since(start); d != time.Second {
-				t.Errorf("it took %v", d)
+				t.Errorf("the delayed call took %v, want 1s", d)
 			}
 			r.end()
 			r.want(t)
@@ -109,10 +109,10 @@ func TestInterlocktest(t *testing.T) {
 				fail()
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				if _, err := g.Do(ctx, key, fn); !errors.Is(err, guard.ErrDown) && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Do = %v", err)
+					t.Errorf("Do = %v, want ErrDown or DeadlineExceeded", err)
 				}
 				if _, _, err := w.Client().Mutex("k:1").TryLock(ctx); err == nil {
-					t.Error("a lock was granted")
+					t.Error("TryLock = nil although the engine is down")
 				}
 				cancel()
 				w.Heal()
@@ -124,7 +124,7 @@ func TestInterlocktest(t *testing.T) {
 			r.end()
 			r.want(t)
 		},
-		"an engine that forgets takes locks and claims away": func(t *testing.T, r *recorder) {
+		"Forget ends all locks and claims": func(t *testing.T, r *recorder) {
 			w := interlocktest.New(r)
 			g := interlocktest.Guard[string](w, guard.Policy{Name: "order"})
 			ctx, claim, err := g.Begin(t.Context(), key)
@@ -139,7 +139,7 @@ func TestInterlocktest(t *testing.T) {
 			<-ctx.Done()
 			<-held.Done()
 			if err := claim.Complete("a"); !errors.Is(err, interlock.ErrLost) {
-				t.Errorf("Complete = %v", err)
+				t.Errorf("Complete = %v, want ErrLost", err)
 			}
 			r.end()
 			r.want(t)
@@ -157,7 +157,7 @@ func TestInterlocktest(t *testing.T) {
 				t.Error(err)
 			}
 			if d := time.Since(start); d <= time.Second || d > 2*time.Second {
-				t.Errorf("it waited %v", d)
+				t.Errorf("the waiter got the lock after %v, want between 1s and 2s", d)
 			}
 			r.end()
 			r.want(t)
@@ -187,7 +187,7 @@ func TestInterlocktest(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, _, err := w.Client().Mutex("k:1").TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
-				t.Errorf("TryLock = %v", err)
+				t.Errorf("TryLock = %v, want ErrContended", err)
 			}
 			_ = hold.Unlock()
 			r.end()

@@ -46,7 +46,7 @@ func TestShop(t *testing.T) {
 
 		world.Fail()
 		if _, err := shop.Submit(t.Context(), "bob", "11aa"); !errors.Is(err, interlock.ErrUnavailable) {
-			t.Errorf("with the engine down: %v", err)
+			t.Errorf("with the engine down, Submit = %v, want ErrUnavailable", err)
 		}
 		placed.Once()
 	})

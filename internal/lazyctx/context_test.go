@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	errOver   = errors.New("it is over")
-	errParent = errors.New("the parent is over")
+	errEnded  = errors.New("the context ended")
+	errParent = errors.New("the parent ended")
 )
 
 type name struct{}
@@ -21,7 +21,7 @@ type name struct{}
 // Done is called never, before its end, or after.
 func TestContext(t *testing.T) {
 	listen := map[string]func(context.Context){
-		"nobody listens":     func(context.Context) {},
+		"Done is not called": func(context.Context) {},
 		"Done is called":     func(c context.Context) { c.Done() },
 		"a child is derived": func(c context.Context) { context.AfterFunc(c, func() {}) },
 	}
@@ -30,14 +30,14 @@ func TestContext(t *testing.T) {
 		err   error
 		cause error
 	}{
-		"nothing":              {func(func(), func()) {}, nil, nil},
-		"its end":              {func(end, _ func()) { end() }, context.Canceled, errOver},
-		"its parent's end":     {func(_, endParent func()) { endParent() }, context.Canceled, errParent},
-		"its end, then that":   {func(end, endParent func()) { end(); endParent() }, context.Canceled, errOver},
-		"that, then its end":   {func(end, endParent func()) { endParent(); end() }, context.Canceled, errParent},
-		"that, and a deadline": {func(end, _ func()) { time.Sleep(time.Hour); end() }, context.DeadlineExceeded, context.DeadlineExceeded},
+		"no event":                          {func(func(), func()) {}, nil, nil},
+		"it ends":                           {func(end, _ func()) { end() }, context.Canceled, errEnded},
+		"its parent ends":                   {func(_, endParent func()) { endParent() }, context.Canceled, errParent},
+		"it ends, then its parent":          {func(end, endParent func()) { end(); endParent() }, context.Canceled, errEnded},
+		"its parent ends, then it":          {func(end, endParent func()) { endParent(); end() }, context.Canceled, errParent},
+		"its deadline passes, then it ends": {func(end, _ func()) { time.Sleep(time.Hour); end() }, context.DeadlineExceeded, context.DeadlineExceeded},
 	}
-	for how, hear := range listen {
+	for how, use := range listen {
 		for what, e := range events {
 			t.Run(how+", "+what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -46,31 +46,31 @@ func TestContext(t *testing.T) {
 					parent, endParent := context.WithCancelCause(timed)
 					var c lazyctx.Context
 					c.Init(parent)
-					hear(&c)
-					e.do(func() { c.End(errOver) }, func() { endParent(errParent) })
+					use(&c)
+					e.do(func() { c.End(errEnded) }, func() { endParent(errParent) })
 
 					if err := c.Err(); !errors.Is(err, e.err) || (err == nil) != (e.err == nil) {
-						t.Errorf("Err is %v, want %v", err, e.err)
+						t.Errorf("Err() = %v, want %v", err, e.err)
 					}
 					if cause := context.Cause(&c); !errors.Is(cause, e.cause) || (cause == nil) != (e.cause == nil) {
-						t.Errorf("Cause is %v, want %v", cause, e.cause)
+						t.Errorf("Cause = %v, want %v", cause, e.cause)
 					}
 					select {
 					case <-c.Done():
 						if e.err == nil {
-							t.Error("it is done")
+							t.Error("the context is done, want it live")
 						}
 					default:
 						if e.err != nil {
-							t.Error("it is not done")
+							t.Error("the context is live, want it done")
 						}
 					}
 					if c.Value(name{}) != "ann" {
-						t.Error("it has not what its parent has")
+						t.Error("the context does not have its parent's value")
 					}
 					deadline, ok := c.Deadline()
 					if want, _ := parent.Deadline(); !ok || !deadline.Equal(want) {
-						t.Error("it has another deadline than its parent")
+						t.Error("the context's deadline differs from its parent's")
 					}
 					endParent(nil)
 				})
@@ -79,43 +79,43 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestChildren says that who derives from it is told of its end, and why.
+// TestChildren checks that contexts derived from a Context end with it and its cause.
 func TestChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c lazyctx.Context
 		c.Init(context.Background())
 		child, cancel := context.WithTimeout(&c, time.Hour)
 		defer cancel()
-		told := false
-		context.AfterFunc(&c, func() { told = true })
-		c.End(errOver)
+		called := false
+		context.AfterFunc(&c, func() { called = true })
+		c.End(errEnded)
 		synctest.Wait()
-		if !errors.Is(context.Cause(child), errOver) || !told {
-			t.Errorf("the child's cause is %v, and it was told: %v", context.Cause(child), told)
+		if !errors.Is(context.Cause(child), errEnded) || !called {
+			t.Errorf("the child's cause is %v, and AfterFunc was called: %v; want %v and true", context.Cause(child), called, errEnded)
 		}
 	})
 }
 
-// TestRace has many listen while it ends.
+// TestRace calls Done in several goroutines while the context ends.
 func TestRace(t *testing.T) {
 	for range 1000 {
 		var c lazyctx.Context
 		c.Init(t.Context())
-		heard := make(chan struct{})
+		ended := make(chan struct{})
 		for range 3 {
 			go func() {
 				<-c.Done()
-				if errors.Is(context.Cause(&c), errOver) && c.Err() != nil {
-					heard <- struct{}{}
+				if errors.Is(context.Cause(&c), errEnded) && c.Err() != nil {
+					ended <- struct{}{}
 				}
 			}()
 		}
-		c.End(errOver)
+		c.End(errEnded)
 		for range 3 {
 			select {
-			case <-heard:
+			case <-ended:
 			case <-time.After(10 * time.Second):
-				t.Fatal("a listener was not notified")
+				t.Fatal("Done was not closed for a goroutine, or Cause and Err were not set")
 			}
 		}
 	}

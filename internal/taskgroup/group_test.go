@@ -26,15 +26,15 @@ func TestGroup(t *testing.T) {
 		var g taskgroup.Group
 		for range 2 {
 			if !closed(g.Wait()) {
-				t.Error("a caller waits although the group is idle")
+				t.Error("Wait is not closed although the group is idle")
 			}
 			g.Begin()
-			g.End() // idle again is as idle as before
+			g.End() // the group is idle again
 		}
 	})
-	t.Run("all who wait are told when the last ends, and not before", func(t *testing.T) {
+	t.Run("all waiters are notified when the last task ends, and not before", func(t *testing.T) {
 		var g taskgroup.Group
-		for range 2 { // the second time is like the first
+		for range 2 { // a group can be used again
 			g.Begin()
 			g.Begin()
 			early, late := g.Wait(), g.Wait()
@@ -51,41 +51,41 @@ func TestGroup(t *testing.T) {
 	t.Run("a task that begins during a wait counts, too", func(t *testing.T) {
 		var g taskgroup.Group
 		g.Begin()
-		told := g.Wait()
+		idle := g.Wait()
 		g.Begin()
 		g.End()
-		if closed(told) {
-			t.Error("it was told while the first was on its way")
+		if closed(idle) {
+			t.Error("Wait is closed while the first task is in progress")
 		}
 		g.Begin()
 		g.End()
 		g.End()
-		if !closed(told) {
-			t.Error("it was not told")
+		if !closed(idle) {
+			t.Error("Wait is not closed although no task is in progress")
 		}
 	})
-	t.Run("Go is on its way until its function returns", func(t *testing.T) {
+	t.Run("a task of Go is in progress until its function returns", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var g taskgroup.Group
 			start := time.Now()
 			g.Go(func() { time.Sleep(time.Second) })
 			<-g.Wait()
 			if d := time.Since(start); d != time.Second {
-				t.Errorf("told after %v", d)
+				t.Errorf("Wait was closed after %v, want 1s", d)
 			}
 		})
 	})
-	t.Run("Drain gives what is on its way a grace if the caller has no time", func(t *testing.T) {
+	t.Run("Drain waits for grace if the context is done", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var g taskgroup.Group
-			gone, leave := context.WithCancel(t.Context())
-			leave()
+			done, cancel := context.WithCancel(t.Context())
+			cancel()
 			for work, want := range map[time.Duration]time.Duration{time.Second: time.Second, time.Minute: 2 * time.Second} {
 				start := time.Now()
 				g.Go(func() { time.Sleep(work) })
-				g.Drain(gone, 2*time.Second)
+				g.Drain(done, 2*time.Second)
 				if d := time.Since(start); d != want {
-					t.Errorf("of %v it waited %v, want %v", work, d, want)
+					t.Errorf("with a task of %v, Drain took %v, want %v", work, d, want)
 				}
 				<-g.Wait()
 			}
@@ -102,7 +102,7 @@ func TestRace(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for i := range groups {
-			for turn.Load() <= int64(i) { // ready to end it when the other begins to wait
+			for turn.Load() <= int64(i) { // ends the task when the other goroutine begins to wait
 				runtime.Gosched()
 			}
 			groups[i].End()
@@ -117,7 +117,7 @@ func TestRace(t *testing.T) {
 
 	var g taskgroup.Group
 	g.Begin()
-	told := g.Wait()
+	idle := g.Wait()
 	for range 3 {
 		all.Go(func() {
 			for range rounds {
@@ -128,13 +128,13 @@ func TestRace(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if closed(told) {
-		t.Error("it was told while the first was on its way")
+	if closed(idle) {
+		t.Error("Wait is closed while the first task is in progress")
 	}
 	g.End()
 	wait(t, &g)
-	if !closed(told) {
-		t.Error("it was not told")
+	if !closed(idle) {
+		t.Error("Wait is not closed although no task is in progress")
 	}
 }
 
@@ -143,6 +143,6 @@ func wait(t *testing.T, g *taskgroup.Group) {
 	select {
 	case <-g.Wait():
 	case <-time.After(10 * time.Second):
-		t.Fatal("the group is idle, and the waiter is not notified")
+		t.Fatal("Wait is not closed although the group is idle")
 	}
 }

@@ -16,84 +16,84 @@ import (
 
 const life = 30 * time.Second
 
-// A kennel is a watchdog, and what it did and said.
-type kennel struct {
+// A fixture is a watchdog that records its calls.
+type fixture struct {
 	watchdog.Watchdog
 	clock *watchdog.Clock
 	group taskgroup.Group
 
-	mu    sync.Mutex
-	calls int
-	down  error // the result of every renewal
-	ticks int
-	empty int
-	told  []string
+	mu     sync.Mutex
+	calls  int
+	down   error // the result of every renewal
+	ticks  int
+	empty  int
+	events []string
 }
 
-func newKennel() *kennel {
-	k := &kennel{clock: watchdog.NewClock()}
+func newFixture() *fixture {
+	k := &fixture{clock: watchdog.NewClock()}
 	k.Init(watchdog.Config{
 		Clock:   k.clock,
 		Renew:   k.renew,
 		Spawn:   k.group.Go,
-		Tick:    func(_ time.Time, wards func() []watchdog.Leased) { k.ticks += len(wards()) },
+		Tick:    func(_ time.Time, leases func() []watchdog.Leased) { k.ticks += len(leases()) },
 		Emptied: func() { k.empty++ },
 	})
 	return k
 }
 
-func (k *kennel) renew(_ context.Context, wards []watchdog.Leased) []error {
+func (k *fixture) renew(_ context.Context, leases []watchdog.Leased) []error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.calls++
-	return slices.Repeat([]error{k.down}, len(wards))
+	return slices.Repeat([]error{k.down}, len(leases))
 }
 
-func (k *kennel) fail(err error) {
+func (k *fixture) fail(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.down = err
 }
 
-func (k *kennel) tell(what string) {
+func (k *fixture) record(what string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.told = append(k.told, what)
+	k.events = append(k.events, what)
 }
 
-// seen returns how often the engine was asked, and what wards were told.
-func (k *kennel) seen() (calls int, told []string) {
+// seen returns how often the engine was asked, and the events of the leases.
+func (k *fixture) seen() (calls int, events []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.calls, slices.Clone(k.told)
+	return k.calls, slices.Clone(k.events)
 }
 
-func (k *kennel) ward(t watchdog.Terms) *ward {
-	x := &ward{kennel: k}
+func (k *fixture) leased(t watchdog.Terms) *leased {
+	x := &leased{fixture: k}
 	now := time.Now()
 	x.lease.Init(k.clock, "k:1", life, now, now, t)
 	k.Add(x, now)
 	return x
 }
 
-type ward struct {
-	kennel *kennel
-	lease  watchdog.Lease
+type leased struct {
+	fixture *fixture
+	lease   watchdog.Lease
 }
 
-func (x *ward) Watched() *watchdog.Lease { return &x.lease }
-func (x *ward) Expired()                 { x.kennel.tell("expired") }
-func (x *ward) Exceeded()                { x.kennel.tell("exceeded") }
-func (x *ward) Gone(err error)           { x.kennel.tell(fmt.Sprint("gone: ", err)) }
-func (x *ward) Renewed(err error)        { x.kennel.tell(fmt.Sprint("renewed: ", err)) }
+func (x *leased) Watched() *watchdog.Lease { return &x.lease }
+func (x *leased) Expired()                 { x.fixture.record("expired") }
+func (x *leased) Exceeded()                { x.fixture.record("exceeded") }
+func (x *leased) Gone(err error)           { x.fixture.record(fmt.Sprint("gone: ", err)) }
+func (x *leased) Renewed(err error)        { x.fixture.record(fmt.Sprint("renewed: ", err)) }
 
 func TestWatchdog(t *testing.T) {
-	for name, test := range map[string]func(*testing.T, *kennel){
-		"wards are renewed every third of their lease, together": func(t *testing.T, k *kennel) {
-			a, b := k.ward(watchdog.Terms{}), k.ward(watchdog.Terms{})
+	for name, test := range map[string]func(*testing.T, *fixture){
+		"leases are renewed together, every third of their time": func(t *testing.T, k *fixture) {
+			a, b := k.leased(watchdog.Terms{}), k.leased(watchdog.Terms{})
 			pass(life + time.Second)
-			if calls, told := k.seen(); calls != 3 || len(told) != 6 || a.lease.Left(time.Now()) == 0 {
-				t.Errorf("%d calls, and they were told %q", calls, told)
+			if calls, events := k.seen(); calls != 3 || len(events) != 6 || a.lease.Left(time.Now()) == 0 {
+				t.Errorf("%d calls and the events %q, want 3 calls and 6 renewals", calls, events)
 			}
 			k.Remove(a)
 			k.Remove(b)
@@ -102,74 +102,74 @@ func TestWatchdog(t *testing.T) {
 				t.Error("a removed lease is renewed")
 			}
 		},
-		"a lease that is not renewed expires before it does at the engine": func(t *testing.T, k *kennel) {
-			x := k.ward(watchdog.Terms{Explicit: true})
+		"a lease that is not renewed expires before it does at the engine": func(t *testing.T, k *fixture) {
+			x := k.leased(watchdog.Terms{Explicit: true})
 			pass(life - life/50)
 			if x.lease.Overdue(time.Now()) {
-				t.Error("it is overdue long before")
+				t.Error("the lease is overdue long before its end")
 			}
 			pass(life / 50)
-			k.only(t, "expired")
+			k.wantOnly(t, "expired")
 		},
-		"MaxHold ends one that is renewed": func(t *testing.T, k *kennel) {
-			k.ward(watchdog.Terms{MaxHold: life / 6})
+		"MaxHold ends a renewed lease": func(t *testing.T, k *fixture) {
+			k.leased(watchdog.Terms{MaxHold: life / 6})
 			pass(life / 6)
-			k.only(t, "exceeded")
+			k.wantOnly(t, "exceeded")
 		},
-		"a lease that the engine does not know is ended once and removed": func(t *testing.T, k *kennel) {
+		"a lease that the engine does not know is ended once and removed": func(t *testing.T, k *fixture) {
 			k.fail(engine.ErrRevoked)
-			k.ward(watchdog.Terms{})
+			k.leased(watchdog.Terms{})
 			pass(2 * life)
-			k.only(t, "gone: "+engine.ErrRevoked.Error())
+			k.wantOnly(t, "gone: "+engine.ErrRevoked.Error())
 		},
-		"an engine that fails is asked again until the lease is over": func(t *testing.T, k *kennel) {
+		"a failing engine is asked again until the lease expires": func(t *testing.T, k *fixture) {
 			k.fail(engine.ErrUnavailable)
-			k.ward(watchdog.Terms{})
+			k.leased(watchdog.Terms{})
 			pass(life)
-			if calls, told := k.seen(); calls < 10 || told[len(told)-1] != "expired" {
-				t.Errorf("%d calls, and it was told %q", calls, told)
+			if calls, events := k.seen(); calls < 10 || events[len(events)-1] != "expired" {
+				t.Errorf("%d calls and the events %q, want at least 10 calls and the expiry last", calls, events)
 			}
 		},
-		"a machine that slept loses what ran out meanwhile": func(t *testing.T, k *kennel) {
-			x := k.ward(watchdog.Terms{})
+		"a machine that slept loses the leases that expired meanwhile": func(t *testing.T, k *fixture) {
+			x := k.leased(watchdog.Terms{})
 			k.clock.Step(life)
 			if now := time.Now(); !x.lease.Overdue(now) || x.lease.Left(now) != 0 {
-				t.Error("it does not count by the wall clock")
+				t.Error("the lease has not expired by the wall clock")
 			}
 			pass(time.Second)
-			k.only(t, "expired")
+			k.wantOnly(t, "expired")
 		},
-		"a first lease may be longer than those that follow": func(t *testing.T, k *kennel) {
-			x := &ward{kennel: k}
+		"a first lease may be longer than its renewals": func(t *testing.T, k *fixture) {
+			x := &leased{fixture: k}
 			now := time.Now()
 			x.lease.Init(k.clock, "k:1", life, now, now, watchdog.Terms{Explicit: true})
 			x.lease.Trust(watchdog.SafeUntil(now, 2*life))
 			k.Add(x, now)
 			pass(life + life/2)
-			if _, told := k.seen(); len(told) > 0 {
-				t.Errorf("it was told %q", told)
+			if _, events := k.seen(); len(events) > 0 {
+				t.Errorf("the events are %q, want none yet", events)
 			}
 			pass(life)
-			k.only(t, "expired")
+			k.wantOnly(t, "expired")
 		},
-		"it ticks twice a second while there are wards, and says when there are none": func(t *testing.T, k *kennel) {
-			x := k.ward(watchdog.Terms{})
+		"Tick is called twice a second while there are leases, and Emptied when there are none": func(t *testing.T, k *fixture) {
+			x := k.leased(watchdog.Terms{})
 			pass(5*time.Second + time.Millisecond)
 			if k.ticks != 10 || k.empty != 0 {
-				t.Errorf("%d ticks, emptied %d times", k.ticks, k.empty)
+				t.Errorf("%d ticks and %d calls of Emptied, want 10 and none", k.ticks, k.empty)
 			}
 			gone := k.Empty()
 			k.Remove(x)
 			<-gone
 			pass(5 * time.Second)
 			if k.ticks != 10 || k.empty == 0 {
-				t.Errorf("%d ticks, emptied %d times", k.ticks, k.empty)
+				t.Errorf("%d ticks and %d calls of Emptied, want 10 and at least one", k.ticks, k.empty)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				k := newKennel()
+				k := newFixture()
 				test(t, k)
 				<-k.Empty()
 				<-k.group.Wait()
@@ -178,15 +178,15 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
-// only says that the one ward was told one thing, and is let go.
-func (k *kennel) only(t *testing.T, what string) {
+// wantOnly checks that there was one event, and that no lease is left.
+func (k *fixture) wantOnly(t *testing.T, what string) {
 	t.Helper()
-	if _, told := k.seen(); !slices.Equal(told, []string{what}) || len(k.All()) > 0 {
-		t.Errorf("it was told %q, and %d are left", told, len(k.All()))
+	if _, events := k.seen(); !slices.Equal(events, []string{what}) || len(k.All()) > 0 {
+		t.Errorf("the events are %q and %d leases are left, want only %q and none", events, len(k.All()), what)
 	}
 }
 
-// pass lets time go by, and waits for what is due then.
+// pass sleeps for d, and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

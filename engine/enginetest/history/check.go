@@ -9,13 +9,14 @@ import (
 // An Option is another requirement of [Check].
 type Option func(*judge)
 
-// Ordered requires that requests are granted in order. Requests less than apart from
-// each other may have reached the engine in another order, so they are not compared.
+// Ordered requires that requests are granted in order of arrival. Requests that are less
+// than apart from each other are not compared, because they may have reached the engine in
+// another order.
 func Ordered(apart time.Duration) Option {
 	return func(j *judge) { j.ordered, j.apart = true, apart }
 }
 
-// Within requires that every waiter that does not give up is granted within bound.
+// Within requires that every wait ends within bound, with a grant or without.
 func Within(bound time.Duration) Option {
 	return func(j *judge) { j.bound = bound }
 }
@@ -43,7 +44,7 @@ type judge struct {
 
 	line      int
 	keys      map[string]*key
-	grants    map[string]int // by who
+	grants    map[string]int // by actor
 	processes map[string]bool
 	waits     []time.Duration
 	report    Report
@@ -51,23 +52,23 @@ type judge struct {
 
 // A key is the state of one lock.
 type key struct {
-	asking []Event   // in order
-	line   []Event   // the engine's queue
-	inside []hold    // one, if all is well, or several who read
-	last   *Event    // the last Enter with a fence, of one who was to be alone
-	read   *Event    // that with the highest fence, of those who read
+	asking []Event   // requests without a grant, in order
+	queue  []Event   // the engine's queue
+	inside []hold    // the current holders: one, or several readers
+	last   *Event    // the last exclusive Enter with a fence
+	read   *Event    // the shared Enter with the highest fence
 	idle   time.Time // since when the lock is free
 }
 
 // A hold is a current holder.
 type hold struct {
 	Event
-	depth int // how often it entered
-	alone int // how many of these times to be alone
+	depth     int // how often it entered
+	exclusive int // how many of these entries are exclusive
 }
 
-// beside reports whether e may happen during h.
-func (h hold) beside(e Event) bool { return e.Shared && h.alone == 0 }
+// admits reports whether e may enter during h.
+func (h hold) admits(e Event) bool { return e.Shared && h.exclusive == 0 }
 
 func (j *judge) judge(e Event) {
 	j.processes[e.Process] = true
@@ -90,15 +91,15 @@ func (j *judge) judge(e Event) {
 	case Stop:
 		j.stops(k, e)
 	case Queued:
-		j.linesUp(k, e)
+		j.queues(k, e)
 	default:
-		j.accuse(Malformed, e, "%q is no kind of event", e.Kind)
+		j.accuse(Malformed, e, "%q is not a kind of event", e.Kind)
 	}
 }
 
 func (j *judge) asks(k *key, e Event) {
 	j.report.Asks++
-	j.grants[e.name()] += 0 // one who never gets a turn counts as well
+	j.grants[e.name()] += 0 // an actor without a grant counts as well
 	if slices.ContainsFunc(k.asking, sameAs(e)) {
 		j.accuse(Malformed, e, "%s asks twice at a time", e.name())
 		return
@@ -108,14 +109,14 @@ func (j *judge) asks(k *key, e Event) {
 
 func (j *judge) enters(k *key, e Event) {
 	i := k.find(e)
-	if i < 0 || !e.Shared && k.inside[i].alone == 0 { // it is new, or reads and came to write
+	if i < 0 || !e.Shared && k.inside[i].exclusive == 0 { // a new holder, or a reader that begins to write
 		for other, h := range k.inside {
-			if other != i && !h.beside(e) {
+			if other != i && !h.admits(e) {
 				j.accuse(Overlap, e, "%s entered while %s was inside", e.name(), h.name())
 			}
 		}
 	}
-	if i >= 0 { // it has the lock already and enters again
+	if i >= 0 { // the actor holds the lock and enters again
 		k.inside[i].enter(e)
 		k.asking = slices.DeleteFunc(k.asking, sameAs(e))
 		return
@@ -133,7 +134,7 @@ func (j *judge) enters(k *key, e Event) {
 func (h *hold) enter(e Event) {
 	h.depth++
 	if !e.Shared {
-		h.alone++
+		h.exclusive++
 	}
 }
 
@@ -162,16 +163,16 @@ func (j *judge) fences(k *key, e Event) {
 func (j *judge) served(k *key, e Event) {
 	i := slices.IndexFunc(k.asking, sameAs(e))
 	if i < 0 {
-		return // it did not say that it asked
+		return // no Ask was recorded
 	}
 	ask := k.asking[i]
 	j.waited(ask, e.At)
 	j.waits = append(j.waits, e.At.Sub(ask.At))
 	for _, earlier := range k.asking[:i] {
 		if j.ordered && ask.At.Sub(earlier.At) > j.apart {
-			j.accuse(OutOfOrder, e, "%s, who asked %v earlier, still waits when %s enters",
+			j.accuse(OutOfOrder, e, "%s asked %v earlier and still waits when %s enters",
 				earlier.name(), ask.At.Sub(earlier.At), e.name())
-			break // one is enough to show it
+			break // one is enough
 		}
 	}
 	k.asking = slices.Delete(k.asking, i, i+1)
@@ -180,14 +181,14 @@ func (j *judge) served(k *key, e Event) {
 func (j *judge) leaves(k *key, e Event) {
 	i := k.find(e)
 	if i < 0 {
-		j.accuse(Malformed, e, "%s leaves or loses what it does not hold", e.name())
+		j.accuse(Malformed, e, "%s leaves or loses a lock that it does not hold", e.name())
 		return
 	}
 	if e.Kind == Lost {
 		j.report.Lost++
-		k.inside[i].depth, k.inside[i].alone = 1, 0 // all its entries end at once
+		k.inside[i].depth, k.inside[i].exclusive = 1, 0 // all its entries end at once
 	} else if !e.Shared {
-		k.inside[i].alone--
+		k.inside[i].exclusive--
 	}
 	if k.inside[i].depth--; k.inside[i].depth == 0 {
 		k.inside = slices.Delete(k.inside, i, i+1)
@@ -201,7 +202,7 @@ func (j *judge) stops(k *key, e Event) {
 		j.gap(k, e.At)
 		k.asking = slices.Delete(k.asking, i, i+1)
 	}
-	k.line = slices.DeleteFunc(k.line, sameAs(e))
+	k.queue = slices.DeleteFunc(k.queue, sameAs(e))
 }
 
 // dies ends all holds and waits of a process.
@@ -214,7 +215,7 @@ func (j *judge) dies(e Event) {
 			k.idle = e.At
 		}
 		k.asking = slices.DeleteFunc(k.asking, func(a Event) bool { return a.Process == e.Process })
-		k.line = slices.DeleteFunc(k.line, func(a Event) bool { return a.Process == e.Process })
+		k.queue = slices.DeleteFunc(k.queue, func(a Event) bool { return a.Process == e.Process })
 	}
 }
 

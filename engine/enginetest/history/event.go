@@ -3,11 +3,11 @@
 // arrival.
 //
 //	var log history.Log
-//	log.Add(history.Event{Kind: history.Ask, Key: "k", Who: "ann"})
+//	log.Add(history.Event{Kind: history.Ask, Key: "k", Actor: "ann"})
 //	// ... acquire the lock ...
-//	log.Add(history.Event{Kind: history.Enter, Key: "k", Who: "ann", Fence: hold.Fence()})
+//	log.Add(history.Event{Kind: history.Enter, Key: "k", Actor: "ann", Fence: hold.Fence()})
 //	// ... work, and before the release ...
-//	log.Add(history.Event{Kind: history.Leave, Key: "k", Who: "ann"})
+//	log.Add(history.Event{Kind: history.Leave, Key: "k", Actor: "ann"})
 //	fmt.Println(history.Check(log.Events()))
 //
 // Several processes of one machine write to a [FileLog]. The order of the events
@@ -33,8 +33,8 @@ const (
 	// Stop ends a wait without a grant.
 	Stop Kind = "stop"
 
-	// Queued records a waiter of the engine's queue, after those recorded before. No
-	// holder may overtake it. It is recorded while the lock is held, so that the
+	// Queued records a waiter of the engine's queue, behind the waiters recorded before.
+	// No holder may overtake it. It is recorded while the lock is held, so that the
 	// queue does not move.
 	Queued Kind = "line"
 )
@@ -65,12 +65,12 @@ type Event struct {
 
 // name returns the name of the actor in reports.
 func (e Event) name() string {
-	who := e.Actor
-	if who == "" {
-		who = e.Holder
+	name := e.Actor
+	if name == "" {
+		name = e.Holder
 	}
 	if e.Process == "" {
-		return who
+		return name
 	}
-	return e.Process + "/" + who
+	return e.Process + "/" + name
 }

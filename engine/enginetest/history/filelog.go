@@ -28,7 +28,7 @@ func OpenFile(path, process string) (*FileLog, error) {
 	return &FileLog{process: process, file: f}, nil
 }
 
-// Add appends an event. Close returns its error.
+// Add appends an event. Close reports an error of Add.
 func (l *FileLog) Add(e Event) {
 	if e.Process == "" {
 		e.Process = l.process
@@ -47,8 +47,8 @@ func (l *FileLog) Add(e Event) {
 	}
 }
 
-// Close closes the file. It returns the first error of Add, after which the history
-// lacks events.
+// Close closes the file. If Add has failed, the history lacks events, and Close returns
+// the last error of Add.
 func (l *FileLog) Close() error {
 	err := l.file.Close()
 	l.mu.Lock()

@@ -20,12 +20,12 @@ func TestLogKeepsTheOrder(t *testing.T) {
 	)
 	for i := range 8 {
 		all.Go(func() {
-			who := fmt.Sprint("g", i)
+			actor := fmt.Sprint("g", i)
 			for range 100 {
-				log.Add(history.Event{Kind: history.Ask, Key: "k", Actor: who})
+				log.Add(history.Event{Kind: history.Ask, Key: "k", Actor: actor})
 				lock.Lock()
-				log.Add(history.Event{Kind: history.Enter, Key: "k", Actor: who})
-				log.Add(history.Event{Kind: history.Leave, Key: "k", Actor: who})
+				log.Add(history.Event{Kind: history.Enter, Key: "k", Actor: actor})
+				log.Add(history.Event{Kind: history.Leave, Key: "k", Actor: actor})
 				lock.Unlock()
 			}
 		})
@@ -33,11 +33,11 @@ func TestLogKeepsTheOrder(t *testing.T) {
 	all.Wait()
 	r := history.Check(log.Events())
 	if r.Err() != nil || r.Grants != 800 || r.Jain != 1 {
-		t.Errorf("a sound history is not taken for one:\n%v", r)
+		t.Errorf("the report of a sound history is\n%v\nwant 800 grants and no violation", r)
 	}
 }
 
-// TestProcessesShareAFile starts itself thrice: the tests are the processes.
+// TestProcessesShareAFile runs itself three times as a child process that writes events.
 func TestProcessesShareAFile(t *testing.T) {
 	const lines = 1000
 	if path := os.Getenv("HISTORY_FILE"); path != "" {
@@ -61,7 +61,7 @@ func TestProcessesShareAFile(t *testing.T) {
 		t.Fatalf("read %d events, %v; want %d", len(events), err, 3*lines)
 	}
 	if r := history.Check(events); r.Err() != nil || r.Processes != 3 || r.Keys != 3 {
-		t.Errorf("the report is\n%v", r)
+		t.Errorf("the report is\n%v\nwant 3 processes, 3 keys and no violation", r)
 	}
 }
 
@@ -84,19 +84,19 @@ func write(t *testing.T, path, process string, lines int) {
 
 func TestReadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
-	t.Run("a line that was not finished does not count", func(t *testing.T) {
+	t.Run("an incomplete last line is ignored", func(t *testing.T) {
 		os.WriteFile(path, []byte(`{"kind":"enter","key":"k","at":"2026-01-01T00:00:00Z"}`+"\n"+`{"kind":"le`), 0o600)
 		if events, err := history.ReadFile(path); err != nil || len(events) != 1 {
 			t.Errorf("read %d events, %v; want 1", len(events), err)
 		}
 	})
-	t.Run("a line that is no event is pointed at", func(t *testing.T) {
+	t.Run("the error names a line that is not an event", func(t *testing.T) {
 		os.WriteFile(path, []byte("{}\nnonsense\n"), 0o600)
 		if _, err := history.ReadFile(path); err == nil || !strings.Contains(err.Error(), "history:2") {
-			t.Errorf("got %v, want the second line named", err)
+			t.Errorf("ReadFile = %v, want an error that names line 2", err)
 		}
 	})
-	t.Run("a log that could not write says so when it is closed", func(t *testing.T) {
+	t.Run("Close returns an error if an event was not written", func(t *testing.T) {
 		log, err := history.OpenFile(path, "one")
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestReadFile(t *testing.T) {
 		log.Close()
 		log.Add(history.Event{Kind: history.Ask})
 		if err := log.Close(); err == nil || !strings.Contains(err.Error(), "lacks events") {
-			t.Errorf("got %v", err)
+			t.Errorf("Close = %v, want an error that says that events are missing", err)
 		}
 	})
 }

@@ -16,7 +16,7 @@ type Rule string
 const (
 	Overlap    Rule = "two holds overlap"
 	FenceFell  Rule = "a fence did not rise"
-	OutOfOrder Rule = "a later one was served first"
+	OutOfOrder Rule = "a later request was served first"
 	Starved    Rule = "a caller waited too long"
 	Malformed  Rule = "the history makes no sense"
 )
@@ -24,7 +24,7 @@ const (
 // A Violation is a violation of a rule.
 type Violation struct {
 	Rule Rule
-	Line int // the event at which it shows, from 1
+	Line int // the number of the event that violates the rule, from 1
 	Key  string
 	Text string // a sentence
 }
@@ -62,7 +62,7 @@ func (r Report) Err() error {
 // String returns the report as text.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d asks, %d grants, %d lost; %d keys, %d who asked, %d processes, %v\n",
+	fmt.Fprintf(&b, "%d asks, %d grants, %d lost; %d keys, %d actors, %d processes, %v\n",
 		r.Asks, r.Grants, r.Lost, r.Keys, r.Who, r.Processes, r.Span.Round(time.Millisecond))
 	fmt.Fprintf(&b, "waits: half within %v, 99 %% within %v, the longest %v; gaps up to %v; Jain %.3f; %d starved\n",
 		r.WaitP50, r.WaitP99, r.Wait, r.Gap, r.Jain, r.Starved)

@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// linesUp adds a waiter to the queue.
-func (j *judge) linesUp(k *key, e Event) {
-	if slices.ContainsFunc(k.line, e.same) {
-		j.accuse(Malformed, e, "%s is in line twice", e.name())
+// queues adds a waiter to the queue.
+func (j *judge) queues(k *key, e Event) {
+	if slices.ContainsFunc(k.queue, e.same) {
+		j.accuse(Malformed, e, "%s is in the queue twice", e.name())
 		return
 	}
-	k.line = append(k.line, e)
+	k.queue = append(k.queue, e)
 }
 
 // turn removes a granted waiter from the engine's queue, and checks that no waiter was
 // before it, unless both are readers. A caller without a position comes after all
 // waiters.
 func (j *judge) turn(k *key, e Event) {
-	i := slices.IndexFunc(k.line, e.same)
-	before := k.line
+	i := slices.IndexFunc(k.queue, e.same)
+	before := k.queue
 	if i >= 0 {
-		before = k.line[:i]
+		before = k.queue[:i]
 	}
 	for _, w := range before {
 		if !w.Shared || !e.Shared {
-			j.accuse(OutOfOrder, e, "%s, who comes first in line, still waits when %s enters", w.name(), e.name())
+			j.accuse(OutOfOrder, e, "%s is first in the queue and still waits when %s enters", w.name(), e.name())
 			break // one is enough to show it
 		}
 	}
 	if i >= 0 {
-		k.line = slices.Delete(k.line, i, i+1)
+		k.queue = slices.Delete(k.queue, i, i+1)
 	}
 }
 

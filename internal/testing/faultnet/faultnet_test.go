@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
-// An echo is a server that notes every line and sends it back.
+// An echo is a server that records every line and sends it back.
 type echo struct {
 	l  net.Listener
 	mu sync.Mutex
@@ -56,8 +56,8 @@ func (e *echo) serve(c net.Conn) {
 	}
 }
 
-// heard waits until the server has been sent want, for at most five seconds.
-func (e *echo) heard(t *testing.T, want string) {
+// received waits until the server has received want, for at most five seconds.
+func (e *echo) received(t *testing.T, want string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
 		e.mu.Lock()
@@ -67,7 +67,7 @@ func (e *echo) heard(t *testing.T, want string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the server heard %q, want %q", got, want)
+			t.Fatalf("the server received %q, want %q", got, want)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func dial(t *testing.T, p *faultnet.Proxy) net.Conn {
 	return c
 }
 
-// ask sends a line and returns what comes back within d.
+// ask sends a line and returns the reply. It waits for at most d.
 func ask(t *testing.T, c net.Conn, line string, d time.Duration) (string, error) {
 	t.Helper()
 	if _, err := io.WriteString(c, line+"\n"); err != nil {
@@ -108,39 +108,39 @@ func TestProxy(t *testing.T) {
 		return e, p, dial(t, p)
 	}
 
-	t.Run("it passes what it is not told to harm", func(t *testing.T) {
+	t.Run("without faults it passes everything", func(t *testing.T) {
 		_, p, c := fixture(t)
 		if got, err := ask(t, c, "a", long); got != "a" || err != nil {
-			t.Errorf("got %q, %v", got, err)
+			t.Errorf("the reply is %q, %v; want a", got, err)
 		}
 		if n := p.Connections(); n != 1 {
 			t.Errorf("%d connections, want 1", n)
 		}
 	})
 
-	t.Run("a reply that is cut off leaves the request carried out", func(t *testing.T) {
+	t.Run("CutAfterRequest passes the request and drops the reply", func(t *testing.T) {
 		e, p, c := fixture(t)
 		_, _ = ask(t, c, "a", long)
 		p.CutAfterRequest()
 		if got, err := ask(t, c, "b", long); err == nil {
-			t.Errorf("a reply came: %q", got)
+			t.Errorf("the reply is %q, want none", got)
 		}
-		e.heard(t, "a\nb\n")
+		e.received(t, "a\nb\n")
 		if got, err := ask(t, dial(t, p), "c", long); got != "c" || err != nil {
-			t.Errorf("the next connection: %q, %v", got, err)
+			t.Errorf("the reply on the next connection is %q, %v; want c", got, err)
 		}
 	})
 
-	t.Run("a black hole takes replies for good", func(t *testing.T) {
+	t.Run("a black hole drops replies", func(t *testing.T) {
 		e, p, c := fixture(t)
 		p.BlackHole(faultnet.Replies, true)
 		if got, err := ask(t, c, "a", soon); err == nil {
-			t.Errorf("a reply came: %q", got)
+			t.Errorf("the reply is %q, want none", got)
 		}
-		e.heard(t, "a\n")
+		e.received(t, "a\n")
 		p.BlackHole(faultnet.Replies, false)
 		if got, err := ask(t, c, "b", long); got != "b" || err != nil {
-			t.Errorf("afterwards: %q, %v", got, err)
+			t.Errorf("the reply afterwards is %q, %v; want b", got, err)
 		}
 	})
 
@@ -149,18 +149,18 @@ func TestProxy(t *testing.T) {
 		_, _ = ask(t, c, "a", long)
 		p.Silence()
 		if got, err := ask(t, c, "b", soon); err == nil {
-			t.Errorf("a reply came: %q", got)
+			t.Errorf("the reply is %q, want none", got)
 		}
 		if got, err := ask(t, dial(t, p), "c", long); got != "c" || err != nil {
-			t.Errorf("the next connection: %q, %v", got, err)
+			t.Errorf("the reply on the next connection is %q, %v; want c", got, err)
 		}
-		e.heard(t, "a\nc\n")
+		e.received(t, "a\nc\n")
 		if n := p.Chunks(faultnet.Requests); n != 2 {
 			t.Errorf("%d requests passed, want 2", n)
 		}
 	})
 
-	t.Run("a network leads to the proxy of each server", func(t *testing.T) {
+	t.Run("a network dials the proxy of each server", func(t *testing.T) {
 		e := newEcho(t)
 		n := faultnet.NewNetwork(t, e.l.Addr().String())
 		c, err := n.Dial(t.Context(), "tcp", e.l.Addr().String())
@@ -169,58 +169,58 @@ func TestProxy(t *testing.T) {
 		}
 		t.Cleanup(func() { c.Close() })
 		if got, err := ask(t, c, "a", long); got != "a" || err != nil {
-			t.Errorf("got %q, %v", got, err)
+			t.Errorf("the reply is %q, %v; want a", got, err)
 		}
 		if got := n.Sum(func(p *faultnet.Proxy) int { return p.Connections() }); got != 1 {
 			t.Errorf("%d connections, want 1", got)
 		}
 	})
 
-	t.Run("a request held back arrives after its client has gone", func(t *testing.T) {
+	t.Run("a request held back arrives after its client has disconnected", func(t *testing.T) {
 		e, p, c := fixture(t)
 		release := p.Hold(faultnet.Requests)
 		if got, err := ask(t, c, "a", soon); err == nil {
-			t.Errorf("a reply came: %q", got)
+			t.Errorf("the reply is %q, want none", got)
 		}
 		c.Close()
-		e.heard(t, "")
+		e.received(t, "")
 		release()
-		e.heard(t, "a\n")
+		e.received(t, "a\n")
 	})
 
-	t.Run("a delay is felt, in either direction", func(t *testing.T) {
+	t.Run("a delay applies in either direction", func(t *testing.T) {
 		_, p, c := fixture(t)
 		for _, dir := range []faultnet.Direction{faultnet.Requests, faultnet.Replies} {
 			p.Delay(dir, soon)
 			began := time.Now()
 			if got, err := ask(t, c, "a", long); got != "a" || err != nil {
-				t.Errorf("got %q, %v", got, err)
+				t.Errorf("the reply is %q, %v; want a", got, err)
 			}
 			if d := time.Since(began); d < soon {
-				t.Errorf("took %v, want at least %v", d, soon)
+				t.Errorf("the reply took %v, want at least %v", d, soon)
 			}
 			p.Delay(dir, 0)
 		}
 	})
 
-	t.Run("it refuses and resets", func(t *testing.T) {
+	t.Run("Reset cuts connections, and Refuse cuts new ones", func(t *testing.T) {
 		_, p, c := fixture(t)
 		_, _ = ask(t, c, "a", long)
 		p.Reset()
 		if got, err := ask(t, c, "b", long); err == nil {
-			t.Errorf("after a reset: %q", got)
+			t.Errorf("the reply after a reset is %q, want none", got)
 		}
 		p.Refuse(true)
-		// A connection may be refused before it is one, or right after.
+		// Dial may fail, or succeed just before the connection is cut.
 		if c, err := net.Dial("tcp", p.Addr()); err == nil {
 			t.Cleanup(func() { _ = c.Close() })
 			if got, err := ask(t, c, "c", long); err == nil {
-				t.Errorf("refused, and yet: %q", got)
+				t.Errorf("the reply on a refused connection is %q, want none", got)
 			}
 		}
 		p.Refuse(false)
 		if got, err := ask(t, dial(t, p), "d", long); got != "d" || err != nil {
-			t.Errorf("afterwards: %q, %v", got, err)
+			t.Errorf("the reply afterwards is %q, %v; want d", got, err)
 		}
 	})
 }

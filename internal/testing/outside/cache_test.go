@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// moduleCache returns a module cache that is kept from run to run, and removes our
-// modules from it. The go command's build cache depends on the directory, and go tool
-// ignores -trimpath: in a new directory everything would be compiled again.
+// moduleCache returns a module cache that is kept from run to run, and removes the modules
+// of this repository from it. The go command's build cache depends on the directory, and
+// go tool ignores -trimpath: in a new directory everything would be compiled again.
 func moduleCache(t *testing.T) string {
 	t.Helper()
 	home, err := os.UserCacheDir()
@@ -19,7 +19,7 @@ func moduleCache(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(home, "interlock", "outside")
-	alone(t, dir)
+	lockDir(t, dir)
 	for _, ours := range []string{"", "cache/download"} {
 		if err := remove(filepath.Join(dir, ours, filepath.Dir(repo.Path))); err != nil {
 			t.Fatal(err)
@@ -28,8 +28,8 @@ func moduleCache(t *testing.T) string {
 	return dir
 }
 
-// alone waits until no other test uses a directory, and reserves it for this test.
-func alone(t *testing.T, dir string) {
+// lockDir waits until no other test uses a directory, and reserves it for this test.
+func lockDir(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func (f *follower) follow(t *testing.T, l line) {
 	t.Helper()
 	if strings.HasPrefix(l.command, "export ") {
 		f.exports += l.command + "\n"
-		f.install(t) // the page assumes it
+		f.install(t) // the page assumes an installed tool
 		return
 	}
 	begin := time.Now()

@@ -21,7 +21,7 @@ func TestOutside(t *testing.T) {
 		dir := u.module(t, "embedded", "")
 		u.run(t, dir, "go", "build", "-o", "program", ".")
 		if got := u.run(t, dir, "go", "list", "-m", "all"); got != "example.com/outside\n"+repo.Path+" "+version+"\n" {
-			t.Errorf("the modules of the program are\n%s", got)
+			t.Errorf("the modules of the program are\n%swant only itself and the library", got)
 		}
 	})
 
@@ -29,7 +29,7 @@ func TestOutside(t *testing.T) {
 		dir := u.module(t, "embedded", "")
 		u.run(t, dir, "go", "build", "-o", "program", ".")
 		if got := u.run(t, dir, "./program"); got != "one at a time\n" {
-			t.Errorf("the program says %q", got)
+			t.Errorf("the program prints %q, want \"one at a time\"", got)
 		}
 	})
 
@@ -38,7 +38,7 @@ func TestOutside(t *testing.T) {
 		u.run(t, dir, "go", "build", "-o", "program", ".")
 		got := u.run(t, dir, "./program")
 		if !strings.Contains(got, "127.0.0.1:1") || !strings.Contains(got, "refused") || strings.Count(got, "\n") != 1 {
-			t.Errorf("the program says %q; want one line with the address and the reason", got)
+			t.Errorf("the program prints %q; want one line with the address and the reason", got)
 		}
 	})
 
@@ -63,7 +63,7 @@ func TestPack(t *testing.T) {
 		name := filepath.Join(u.proxy, m.Path, "@v", version+".zip")
 		if slices.Contains(unreleased, m.Dir) {
 			if _, err := os.Stat(name); err == nil {
-				t.Errorf("%s is packed, and should not be", m.Path)
+				t.Errorf("%s is packed although it is unreleased", m.Path)
 			}
 			continue
 		}
@@ -88,7 +88,7 @@ func TestPack(t *testing.T) {
 
 // A user has a machine with a module proxy.
 type user struct {
-	files []string // of the repository
+	files []string // the files of the repository
 	proxy string
 	env   []string
 }

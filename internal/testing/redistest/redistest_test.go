@@ -12,7 +12,7 @@ import (
 func TestServer(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a server answers, and a second has keys of its own", func(t *testing.T) {
+	t.Run("two servers have separate keys", func(t *testing.T) {
 		t.Parallel()
 		a, b := redistest.Start(t), redistest.Start(t)
 		a.Must("SET", "k", "v")
@@ -20,14 +20,14 @@ func TestServer(t *testing.T) {
 			t.Errorf("GET k = %q, want v", got)
 		}
 		if got := b.Must("GET", "k"); got != "(nil)" {
-			t.Errorf("GET k on the other = %q, want (nil)", got)
+			t.Errorf("GET k on the other server = %q, want (nil)", got)
 		}
 		if _, err := a.Do("NO", "SUCH"); err == nil || !strings.Contains(err.Error(), "unknown command") {
-			t.Errorf("an unknown command gives %v", err)
+			t.Errorf("an unknown command returns error %v, want the server's", err)
 		}
 	})
 
-	t.Run("a restarted server is empty, or not with an append-only file", func(t *testing.T) {
+	t.Run("a restarted server is empty unless it has an append-only file", func(t *testing.T) {
 		t.Parallel()
 		a, b := redistest.Start(t), redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 		for _, s := range []*redistest.Server{a, b} {
@@ -35,14 +35,14 @@ func TestServer(t *testing.T) {
 			s.Restart()
 		}
 		if got := a.Must("GET", "k"); got != "(nil)" {
-			t.Errorf("without a file: %q, want (nil)", got)
+			t.Errorf("without an append-only file, GET k = %q, want (nil)", got)
 		}
 		if got := b.Must("GET", "k"); got != "v" {
-			t.Errorf("with a file: %q, want v", got)
+			t.Errorf("with an append-only file, GET k = %q, want v", got)
 		}
 	})
 
-	t.Run("a stopped server goes on where it stood", func(t *testing.T) {
+	t.Run("a stopped server answers after Cont", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Stop()
@@ -55,7 +55,7 @@ func TestServer(t *testing.T) {
 		}
 		s.Cont()
 		if got := <-answer; got != "PONG" {
-			t.Errorf("PING = %q", got)
+			t.Errorf("PING = %q, want PONG", got)
 		}
 	})
 
@@ -66,14 +66,14 @@ func TestServer(t *testing.T) {
 		s.Must("SET", "k", "v", "PX", "30000")
 		s.Step(time.Minute)
 		if moved := seconds(t, s) - before; moved < 59 || moved > 70 {
-			t.Errorf("moved by %d s, want 60", moved)
+			t.Errorf("the clock moved by %d s, want 60", moved)
 		}
 		if got := s.Must("GET", "k"); got != "(nil)" {
 			t.Errorf("GET k = %q, want (nil)", got)
 		}
 		s.Step(-2 * time.Minute)
 		if moved := seconds(t, s) - before; moved < -61 || moved > -50 {
-			t.Errorf("moved by %d s, want -60", moved)
+			t.Errorf("the clock moved by %d s, want -60", moved)
 		}
 	})
 }

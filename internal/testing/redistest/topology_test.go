@@ -15,7 +15,7 @@ func TestSentinel(t *testing.T) {
 
 	second := s.Failover()
 	if second == first || second.Must("GET", "k") != "v" {
-		t.Fatalf("%s took over from %s without its data", second.Addr(), first.Addr())
+		t.Fatalf("the primary after a failover from %s is %s, want another server with its data", first.Addr(), second.Addr())
 	}
 	s.Healthy()
 	if n := len(s.Replicas()); n != 2 {
@@ -25,7 +25,7 @@ func TestSentinel(t *testing.T) {
 	second.Kill()
 	third := s.Successor(second)
 	if third.Must("GET", "k") != "v" {
-		t.Errorf("%s took over from a dead primary without its data", third.Addr())
+		t.Errorf("%s replaced a dead primary without its data", third.Addr())
 	}
 	second.Restart()
 	s.Healthy()
@@ -39,7 +39,7 @@ func TestCluster(t *testing.T) {
 
 	next := c.Failover(home)
 	if next.Must("GET", "k") != "v" || c.Home("k") != next {
-		t.Fatalf("%s took over from %s without its data", next.Addr(), home.Addr())
+		t.Fatalf("%s replaced %s without its data or its slots", next.Addr(), home.Addr())
 	}
 	c.Healthy()
 
