@@ -86,7 +86,7 @@ var callLaws = []law{
 			t.Errorf("%d locks were acquired, want none", n)
 		}
 	}},
-	{"the client comes from the context, or is the default", func(t *testing.T, w *world) {
+	{"From returns the client of the context, or the default", func(t *testing.T, w *world) {
 		if interlock.From(interlock.NewContext(t.Context(), w.client)) != w.client {
 			t.Error("From(NewContext(ctx, c)) is not c")
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrContended means that another holder has the lock. Errors that match it
-	// are a *[ContendedError].
+	// ErrContended means that another holder has the lock, or that other waiters
+	// come first. Errors that match it are a *[ContendedError].
 	ErrContended = errors.New("interlock: lock is held")
 
 	// ErrLost means that a lock was lost before its release. Errors that match
@@ -79,7 +79,7 @@ var (
 // A ContendedError names the holder of a lock and says when to retry.
 type ContendedError struct {
 	Key        string
-	Holder     string        // the holder id at the engine; Error shows a hash of it
+	Holder     string        // the holder id at the engine, or that of the first waiter; Error shows a hash of it
 	Self       bool          // the caller's own context holds it
 	RetryAfter time.Duration // time until the holder's lease expires, unless it is renewed
 	Ahead      int           // waiters before the caller, if the kind has a queue
@@ -92,7 +92,10 @@ func (e *ContendedError) Error() string {
 		return fmt.Sprintf("interlock: %q is held by this context; use Reentrant to enter it again, or WithoutHolds to wait for it", e.Key)
 	}
 	s := fmt.Sprintf("interlock: %q is held", e.Key)
-	if e.Holder != "" {
+	switch {
+	case e.Ahead > 0: // the lock itself may be free
+		s += " or has earlier waiters, first " + engine.ShortHolder(e.Holder)
+	case e.Holder != "":
 		s += " by " + engine.ShortHolder(e.Holder)
 	}
 	if e.Err != nil {

@@ -142,7 +142,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 1) })
 	}},
-	{"a grant that comes after its waiter gave up is passed on", func(t *testing.T, w *world) {
+	{"a grant that arrives after its waiter gave up is passed on", func(t *testing.T, w *world) {
 		slow := enginetest.NewFaulty(w.memory)
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)

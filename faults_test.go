@@ -56,7 +56,7 @@ var faultLaws = []law{
 		w.engine.Wait()
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"clean-up goes on until the engine answers", func(t *testing.T, w *world) {
+	{"clean-up is retried until the engine answers", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAbandon, Do: enginetest.Refuse, Times: 5})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

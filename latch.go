@@ -39,7 +39,7 @@ func (c *Client) Latch(key string, n int, opts ...Option) *Latch {
 		l.opts.err = unsupported(c.core.engine, "latches")
 	}
 	if n < 1 {
-		l.opts.reject("Latch(%q, %d): must be counted down at least once", key, n)
+		l.opts.reject("Latch(%q, %d): n must be at least 1", key, n)
 	}
 	return l
 }
@@ -61,10 +61,10 @@ func (l *Latch) Left(ctx context.Context) (int, error) { return l.ask(ctx, l.req
 // Wait returns nil when the latch is open. If ctx is done first, or the time set
 // by [Wait] passes, the error matches [ErrNotOpen] as well as the reason.
 func (l *Latch) Wait(ctx context.Context) error {
-	if l.opts.bounded && l.opts.wait == 0 { // one look
+	if l.opts.bounded && l.opts.wait == 0 { // ask once
 		left, err := l.ask(ctx, l.req, retry.BriefOutage)
 		if err == nil && left > 0 {
-			err = l.closedStill(left, errWaited)
+			err = l.notOpen(left, errWaited)
 		}
 		return err
 	}
@@ -82,15 +82,15 @@ func (l *Latch) Wait(ctx context.Context) error {
 			return err
 		}
 		sub.subscribe(l.core, l.req)
-		pause := min(retry.MaxPoll, l.req.Lease/watchdog.RenewalsPerLease) // each look also keeps the latch from expiring
+		pause := min(retry.MaxPoll, l.req.Lease/watchdog.RenewalsPerLease) // each request also extends the life of the latch
 		if _, err := l.core.sleep(ctx, backoff.Jitter(pause), sub.wake, nil); err != nil {
-			return l.closedStill(left, err)
+			return l.notOpen(left, err)
 		}
 	}
 }
 
-func (l *Latch) closedStill(left int, cause error) error {
-	return fmt.Errorf("%w: %q lacks %d counts: %w", ErrNotOpen, l.req.Key, left, cause)
+func (l *Latch) notOpen(left int, cause error) error {
+	return fmt.Errorf("%w: %q needs %d more counts: %w", ErrNotOpen, l.req.Key, left, cause)
 }
 
 // ask asks the engine until it answers, or until limit has passed.
@@ -112,7 +112,7 @@ func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) 
 		}
 		r.Retry = true
 		if _, ended := l.core.sleep(ctx, retry.Delay(tries), nil, nil); ended != nil {
-			return 0, fmt.Errorf("%w, as far as known: %q: %w: %w", ErrNotOpen, r.Key, ended, err)
+			return 0, fmt.Errorf("%w: the engine did not answer about %q: %w: %w", ErrNotOpen, r.Key, ended, err)
 		}
 	}
 }

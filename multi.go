@@ -96,7 +96,7 @@ type multiAcquire struct {
 	start time.Time
 
 	holds   []*Hold  // of the first locks, in order
-	granted []*grant // grants that are not yet holds, indexed like multi.locks; nil if there is none
+	granted []*grant // grants that are not yet holds, indexed like multi.locks; may contain nil
 }
 
 func (a *multiAcquire) run() error {

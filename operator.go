@@ -256,7 +256,7 @@ func (r *registration) register(life time.Duration) {
 	r.order.Lock()
 	defer r.order.Unlock()
 	if r.core.closed.Load() {
-		life = time.Millisecond // refresh and expire may come in either order
+		life = time.Millisecond // refresh and expire may run in either order
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), detach.Timeout)
 	defer cancel()

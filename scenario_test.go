@@ -52,8 +52,8 @@ func ExampleClient_RWMutex() {
 	// 2 <nil>
 }
 
-// A writer may go on reading without another writer in between, while other
-// readers come in.
+// A writer may continue as a reader. No other writer gets the lock in between, and other
+// readers are admitted.
 func ExampleHold_Downgrade() {
 	prices := client.RWMutex("prices:eu")
 	_, hold, err := prices.Write().Lock(ctx)

@@ -123,9 +123,9 @@ func (q *waitQueue) stayQueued(now time.Time) {
 	}
 }
 
-// stopTurning makes the requests of the client ordinary ones for good, because
-// its engine refuses to queue them. A user of Redis may lack the permission. With
-// ErrKind only this key cannot be queued for.
+// stopTurning turns the request into an ordinary one, because the engine refuses to
+// queue it. The client then queues no more requests: for instance, its Redis user lacks
+// the permission. ErrKind is the exception, because it concerns only this key.
 func (a *attempt) stopTurning(err error) {
 	if !errors.Is(err, engine.ErrKind) {
 		a.mutex.core.queueRefused.Store(true)

@@ -122,7 +122,7 @@ type OnDown string
 const (
 	Closed OnDown = "closed" // a *DownError: nothing runs
 	Open   OnDown = "open"   // the work runs unguarded
-	Local  OnDown = "local"  // each process guards by itself, unknown to the others
+	Local  OnDown = "local"  // each process guards its own calls, without the others
 )
 
 // The defaults of a [Policy].

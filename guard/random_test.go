@@ -394,7 +394,7 @@ func randomHistory(t *testing.T, seed uint64, verbose bool) {
 		time.Sleep(span(r, pick(r, 10*time.Millisecond, time.Second, 10*time.Second)))
 	}
 	h.engine.Heal()
-	h.logf("healed for good")
+	h.logf("healed until the end")
 	all.Wait()
 	time.Sleep(5 * time.Minute) // until all background clean-ups have ended
 	h.engine.Wait()

@@ -27,7 +27,7 @@ type fixture struct {
 	down   error // the result of every renewal
 	ticks  int
 	empty  int
-	events []string
+	events []string // the methods that were called on leases
 }
 
 func newFixture() *fixture {

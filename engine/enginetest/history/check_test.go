@@ -37,7 +37,7 @@ func parse(t *testing.T, lines ...string) []history.Event {
 func TestCheckFinds(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
-		rule     history.Rule // the violated rule; empty if there is none
+		rule     history.Rule // the violated rule, or ""
 		text     string
 		opts     []history.Option
 		lines    []string
