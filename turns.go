@@ -7,18 +7,19 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A mutex has no order across processes, and a process near the engine would
-// always ask first. So processes take turns, with the queue of fair locks, which
-// are the same locks at the engine. A process queues there
+// A plain mutex has no order across processes, so a process near the engine would
+// always be granted it first. To prevent that, processes take turns. They use the
+// engine's queue of fair locks: a mutex and a fair lock of the same key are one lock.
+// A process queues there
 //
 //   - after it was overtaken maxOvertakes times: the holder changed while it
 //     waited, or it was refused again soon after;
 //   - after maxHandovers+1 grants in a row while other processes waited.
 //
-// Other requests do not look at the queue. So no process is granted a lock more
-// than maxHandovers+1 times while another one is in the queue. The lock is held
-// and released as an ordinary one, so that waiters of other libraries are
-// notified.
+// Requests that do not queue may overtake the queue. So a process may be granted the
+// lock maxHandovers+1 times while another one is in the queue, but not more often.
+// The lock is held and released as an ordinary one, so that waiters of other
+// libraries are notified.
 
 const (
 	// maxOvertakes is more than one because every release wakes all processes that

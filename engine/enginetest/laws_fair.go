@@ -126,10 +126,10 @@ var fairLaws = []Law{
 		b.granted(c)
 	}},
 	{"fair", "fences rise along the queue", func(b *bench) {
-		for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
-			a := demand(b.fair(ann))
+		for _, variant := range []func(engine.Request) engine.Request{plain, fenced} {
+			a := variant(b.fair(ann))
 			last := b.granted(a).Fence
-			queue := b.queueOf(3, func(holder string) engine.Request { return demand(b.fair(holder)) })
+			queue := b.queueOf(3, func(holder string) engine.Request { return variant(b.fair(holder)) })
 			b.releases(a, engine.Released)
 			for _, r := range queue {
 				g := b.granted(r)

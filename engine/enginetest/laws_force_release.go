@@ -145,8 +145,8 @@ var forceReleaseLaws = []Law{
 	}},
 	{"force-release", "fences rise across a forced release", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
-			for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
-				a, c := demand(b.askKind(k, ann)), demand(b.askKind(conflicting(k), bob))
+			for _, variant := range []func(engine.Request) engine.Request{plain, fenced} {
+				a, c := variant(b.askKind(k, ann)), variant(b.askKind(conflicting(k), bob))
 				first := b.granted(a).Fence
 				b.forceRelease()
 				if second := b.granted(c).Fence; second <= first {

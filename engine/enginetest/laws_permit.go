@@ -71,8 +71,8 @@ var permitLaws = []Law{
 		b.granted(b.permit(bob, 2))
 	}},
 	{"permit", "fences of permits rise", func(b *bench) {
-		for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
-			a, c := demand(b.permit(ann, 1)), demand(b.permit(bob, 1))
+		for _, variant := range []func(engine.Request) engine.Request{plain, fenced} {
+			a, c := variant(b.permit(ann, 1)), variant(b.permit(bob, 1))
 			first := b.granted(a).Fence
 			b.releases(a, engine.Released)
 			if second := b.granted(c).Fence; second <= first {

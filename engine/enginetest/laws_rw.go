@@ -296,8 +296,8 @@ var rwLaws = []Law{
 // fencesRiseFrom requires that a holder of the second kind has a larger fence than the
 // holders of the first kind before it, with and without Fenced.
 func (b *bench) fencesRiseFrom(first, second engine.Kind) {
-	for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
-		a, c, d := demand(b.askAs(first, ann)), demand(b.askAs(first, bob)), demand(b.askAs(second, eve))
+	for _, variant := range []func(engine.Request) engine.Request{plain, fenced} {
+		a, c, d := variant(b.askAs(first, ann)), variant(b.askAs(first, bob)), variant(b.askAs(second, eve))
 		last := b.granted(a).Fence
 		if first == engine.Read {
 			last = max(last, b.granted(c).Fence)
