@@ -66,7 +66,7 @@ var exclusionLaws = []law{
 		for range 100 {
 			_, hold := lock(t, w.another().Mutex("k:1"))
 			if hold.Fence() <= last {
-				t.Fatalf("fence went from %d to %d", last, hold.Fence())
+				t.Fatalf("fence %d follows fence %d, want a higher one", hold.Fence(), last)
 			}
 			last = hold.Fence()
 			unlock(t, hold)

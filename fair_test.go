@@ -39,7 +39,7 @@ func (a *arrivals) arrive(ctx context.Context, i int, m interlock.Locker) {
 		a.mu.Unlock()
 		time.Sleep(time.Millisecond)
 		if err := hold.Unlock(); err != nil {
-			a.t.Errorf("waiter %d: %v", i, err)
+			a.t.Errorf("Unlock of waiter %d = %v, want nil", i, err)
 		}
 	}()
 	synctest.Wait()

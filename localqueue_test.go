@@ -75,7 +75,7 @@ var localQueueLaws = []law{
 		var last uint64
 		check := func(hold *interlock.Hold) {
 			if hold.Fence() <= last {
-				t.Errorf("fence went from %d to %d", last, hold.Fence())
+				t.Errorf("fence %d follows fence %d, want a higher one", hold.Fence(), last)
 			}
 			last = hold.Fence()
 		}

@@ -103,8 +103,8 @@ func (a *attempt) overtakenBy(r rival) bool {
 }
 
 // wasRefused notes that another process has the lock. A process that was overtaken
-// maxOvertakes times queues for a while. A refusal of the first request counts as
-// one, if this process was refused shortly before.
+// maxOvertakes times queues for a while. A refusal of an attempt's first request also
+// counts as being overtaken, if other processes wanted the lock shortly before.
 func (q *waitQueue) wasRefused(overtaken, first bool) {
 	if overtaken || first && q.refused.Before(q.rivalsUntil) {
 		q.overtakes++

@@ -23,7 +23,7 @@ var claimDirectLaws = []law{
 		here := verdictsOf(t, w, memory.New())
 		there := verdictsOf(t, w, enginetest.NewFaulty(memory.New()))
 		if !slices.Equal(here, there) {
-			t.Errorf("in process:\n%q\nremote:\n%q", here, there)
+			t.Errorf("the answers in process are\n%q\nwant those of a remote engine:\n%q", here, there)
 		}
 	}},
 	{"of a thousand concurrent calls one runs, and the others get what the policy says", func(t *testing.T, w *world) {

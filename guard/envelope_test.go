@@ -170,7 +170,7 @@ func FuzzEnvelope(f *testing.F) {
 			bad := bytes.Clone(good)
 			bad[uint(at)%uint(len(bad))] ^= flip
 			if _, _, err := guard.OpenEnvelope(nil, key, bad); err == nil && flip != 0 {
-				t.Errorf("%q is accepted, the original was %q", bad, good)
+				t.Errorf("the changed envelope %q is accepted; the original is %q", bad, good)
 			}
 			checkAccepted(t, sealing, key, bad)
 			checkAccepted(t, sealing, key, bad[:uint(at)%uint(len(bad))])

@@ -18,7 +18,7 @@ func TestEntriesAreReused(t *testing.T) {
 		first := f.lookup("a", now).entry
 		if waited {
 			if v := f.lookup("a", now); v.mustClaim || v.entry != first {
-				t.Fatal("the second caller must claim as well")
+				t.Fatal("lookup made the second caller claim as well, want it to wait")
 			}
 		}
 		f.cache(first, engine.Record{State: engine.Done, Left: time.Hour, Result: []byte("1")}, now)

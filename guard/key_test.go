@@ -129,7 +129,7 @@ func FuzzToken(f *testing.F) {
 		token := []byte(good + tail)
 		token[(at%len(token)+len(token))%len(token)] ^= b
 		if k, err := ts.Redeem(string(token), "ann", "form"); err == nil && string(token) != good {
-			t.Errorf("%q is accepted for %+v", token, k)
+			t.Errorf("the forged token %q is accepted as %+v", token, k)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("the preset is %+v, want %+v", p, c)
 		}
 		if (p.After == guard.Window) != (c.window > 0) {
-			t.Errorf("After %q with a window of %v", p.After, c.window)
+			t.Errorf("the preset has After %q and a window of %v, want a window only with After window", p.After, c.window)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestRandom(t *testing.T) {
 	}
 	for s := range uint64(*seeds) {
 		if synctest.Test(t, func(t *testing.T) { randomHistory(t, s+1, false) }); t.Failed() {
-			t.Fatalf("seed %d", s+1)
+			t.Fatalf("the history with seed %d failed: run it with -guard.seed %d", s+1, s+1)
 		}
 	}
 }
