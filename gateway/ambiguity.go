@@ -11,9 +11,9 @@ import (
 
 // Upstreams read one path in different ways: many take /orders/ and //orders for
 // /orders, some also /a/../orders, /ORDERS, /orders;x=1, /orders.json, /index.php/orders,
-// /orders.php/x, //x/orders or /(S(x))/orders. None of these may lead past a rule for /orders. So the gateway
-// refuses a path that does not match a rule, but would in another reading. It passes all
-// other paths on unchanged.
+// /orders.php/x, //x/orders or /(S(x))/orders. None of these may bypass a rule for
+// /orders. So the gateway refuses a path that does not match a rule, but would in another
+// reading. It passes all other paths on unchanged.
 
 // irregular reports whether a decoded path has parts that an upstream may read as another
 // path: empty parts, dots, slashes or control characters.
@@ -31,7 +31,7 @@ func irregular(segments []string) bool {
 }
 
 // ambiguousSegment reports whether a part of a path changes if an upstream removes
-// parameters or decodes it again. As a key it would name two things.
+// parameters or decodes it again. A key with such a part could name two things.
 func ambiguousSegment(segment string) bool {
 	again, err := url.PathUnescape(segment)
 	return strings.Contains(segment, ";") || err == nil && again != segment
@@ -200,11 +200,11 @@ func untilScript(p string) string {
 // session matches a part that ASP.NET adds for clients without cookies: (S(x)), (A(x)F(y)).
 var session = regexp.MustCompile(`^\(([A-Za-z]\([^()]*\))+\)$`)
 
-// removeSessions removes such parts.
+// removeSessions removes the parts that match session.
 func removeSessions(p string) string { return removeSegments(p, "(", session.MatchString) }
 
-// removeSegments removes the segments that match, but not the last one. Without the mark
-// the path has none.
+// removeSegments removes the segments that match, but not the last one. A path without
+// mark has no such segments.
 func removeSegments(p, mark string, match func(string) bool) string {
 	if !strings.Contains(p, mark) {
 		return p
@@ -237,7 +237,7 @@ func removeExtension(segments []string) (without [][]string) {
 	last := len(segments) - 1
 	name := segments[last]
 	for _, dot := range []int{strings.LastIndexByte(name, '.'), strings.IndexByte(name, '.')} {
-		// Without a name before it, or an extension after it, the dot has no such meaning.
+		// A dot begins an extension only if it has a name before it and text after it.
 		if stem := strings.TrimRight(name[:max(dot, 0)], "."); stem != "" && dot < len(name)-1 {
 			without = append(without, append(slices.Clone(segments[:last]), stem))
 		}

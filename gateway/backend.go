@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A backend is an upstream: one or several servers that do the same. Each request goes to
-// one of them, once. The gateway never retries, because only the client knows whether its
+// A backend is an upstream: one or several equivalent servers. Each request is sent to one
+// of them, once. The gateway never retries, because only the client knows whether its
 // request may run twice.
 type backend struct {
 	config.Upstream
@@ -28,14 +28,14 @@ type backend struct {
 
 // A target is one of an upstream's servers.
 type target struct {
-	url    *url.URL
-	spared atomic.Int64 // until when other targets are preferred, in Unix nanoseconds
+	url        *url.URL
+	avoidUntil atomic.Int64 // when the target is used normally again, in Unix nanoseconds
 }
 
-// sparedFor is how long an unreachable target gets no requests, if there are others.
-const sparedFor = 2 * time.Second
+// avoidFor is how long an unreachable target gets no requests, if there are others.
+const avoidFor = 2 * time.Second
 
-// newBackend returns the backend of an upstream. A new CA file makes a new backend.
+// newBackend returns the backend of an upstream, reused if nothing has changed.
 func (b *builder) newBackend(u config.Upstream) (*backend, error) {
 	var ca []byte
 	if u.CA != "" {
@@ -44,8 +44,7 @@ func (b *builder) newBackend(u config.Upstream) (*backend, error) {
 			return nil, fmt.Errorf("gateway: ca: %w", err)
 		}
 	}
-	// The content of the file is in the key: a renewed CA must not leave the old one in
-	// use.
+	// The key contains the hash of the CA file, so that a renewed CA makes a new backend.
 	key := fmt.Sprintf("%+v %x", u, sha256.Sum256(ca))
 	return reuse(b.resources.backends, b.before.backends, key, func() (*backend, error) { return newBackend(u, ca, b.log) })
 }
@@ -83,14 +82,14 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 	return b, nil
 }
 
-// next returns the target of the next request, by round robin. It passes over a target
-// that was unreachable a moment ago, unless all were: then trying costs nothing. There are
-// no active health checks; the requests themselves find out.
+// next returns the target of the next request, by round robin. It skips targets that were
+// unreachable in the last avoidFor, unless all were. There are no active health checks:
+// failed requests show which targets are unreachable.
 func (b *backend) next() *target {
 	now := time.Now().UnixNano()
 	first := b.count.Add(1)
 	for i := range uint64(len(b.targets)) {
-		if t := b.targets[(first+i)%uint64(len(b.targets))]; t.spared.Load() <= now {
+		if t := b.targets[(first+i)%uint64(len(b.targets))]; t.avoidUntil.Load() <= now {
 			return t
 		}
 	}

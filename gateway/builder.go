@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A builder makes a snapshot. If a part of it fails, it closes what it has made, and the
-// gateway keeps the snapshot before.
+// A builder makes a snapshot. If a part of it fails, the builder closes the resources it
+// has made, and the gateway keeps its current snapshot.
 type builder struct {
 	*snapshot
 	client *interlock.Client
@@ -21,8 +21,8 @@ type builder struct {
 	before resources // of the snapshot that this one replaces
 }
 
-// newSnapshot puts a configuration to work. It reuses the resources of the snapshot
-// before it, which is nil at the start.
+// newSnapshot builds the snapshot of a configuration. It reuses the resources of before,
+// the snapshot that it replaces, which is nil at the start.
 func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger, before *snapshot) (*snapshot, error) {
 	settings, err := newSettings(cfg, log, before)
 	if err != nil {
@@ -48,7 +48,8 @@ func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger,
 	return s, nil
 }
 
-// build reports all mistakes at once, each with its place in the file.
+// build builds all parts. It reports all mistakes at once, those in rules with their
+// position in the file.
 func (b *builder) build() error {
 	var errs []error
 	var err error
@@ -71,7 +72,7 @@ func (b *builder) build() error {
 	return errors.Join(errs...)
 }
 
-// newRule puts a rule to work.
+// newRule returns the handler of a rule.
 func (b *builder) newRule(r *config.Rule) (h *ruleHandler, err error) {
 	h = &ruleHandler{Rule: *r}
 	if h.matcher, err = newMatcher(r.Match, r.Do.Verb); err != nil {
@@ -86,7 +87,7 @@ func (b *builder) newRule(r *config.Rule) (h *ruleHandler, err error) {
 	if h.auth, err = b.newAuthenticator(principal); err != nil {
 		return nil, err
 	}
-	// Known in advance, so that header.go and rulestep.go need not look at templates for each
+	// Computed once, so that header.go and rulestep.go need not look at templates for each
 	// request.
 	h.fields, h.usesQuery = fieldsOf(r, principal)
 	h.usesPath = r.Key != nil && slices.ContainsFunc(r.Key.Parts(), func(p rule.Part) bool { return p.Place == rule.Path })

@@ -32,11 +32,11 @@ func (d detachedLock) Lock(ctx context.Context) (context.Context, *interlock.Hol
 	}
 	// AfterFunc has run: the context of the hold is canceled already, and useless.
 	if !stop() { // the client left just now
-		_ = hold.Unlock() // an error is in the trace of the client's locks
+		_ = hold.Unlock() // interlock.Client reports an error to its trace
 		return ctx, nil, context.Cause(ctx)
 	}
 	return context.WithValue(inner, fenceKey{}, hold.Fence()), hold, nil
 }
 
-// fenceKey is the context key of a lock's fence. A guard's is known to package guard.
+// fenceKey is the context key of a lock's fence. For the fence of a claim, see guard.Fence.
 type fenceKey struct{}

@@ -14,7 +14,7 @@ import (
 type Event struct {
 	Rule    string  `json:"rule"`           // its name
 	Verb    string  `json:"verb"`           // lock, once or submit
-	Key     string  `json:"key"`            // of the lock; or the id of the guard's record, never the client's key. As the admin API lists it
+	Key     string  `json:"key"`            // of the lock; for a guard, the id of its record, as the admin API lists it
 	Outcome string  `json:"outcome"`        // ran, replayed, refused, waited, unguarded, local, shadowed, unknown, failed
 	Code    string  `json:"code,omitempty"` // of the problem, if the request was refused
 	Method  string  `json:"method"`
@@ -28,8 +28,7 @@ type Event struct {
 const waitThreshold = 5 * time.Millisecond
 
 // outcome names what the rule did with the request; h is the response header. The order of
-// the cases matters: a refusal explains a request that did not run, and a request that ran
-// may be unknown before it is anything else.
+// the cases matters: several can hold, and the first one tells an operator the most.
 func (s *ruleStep) outcome(h http.Header) string {
 	guarded := s.rule.Do.Verb != rule.Lock
 	switch {

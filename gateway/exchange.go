@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A request takes this way through the package:
+// A request passes through the package in these steps:
 //
 //	Gateway.ServeHTTP   enters a snapshot                        gateway.go
 //	requestBody         counts the bytes in memory                requestbody.go
@@ -26,8 +26,8 @@ import (
 // into a log line and an event (accesslog.go, event.go).
 
 // An exchange is a request and what the gateway knows about it before the first rule
-// runs. ServeHTTP fills it in; the rules and the upstream only read it, and return what
-// they find out as a result. All of it happens in one goroutine.
+// runs. ServeHTTP fills it in; the rules and the backend only read it, and return a
+// result. All of it happens in one goroutine.
 type exchange struct {
 	gateway  *Gateway
 	snapshot *snapshot
@@ -37,12 +37,12 @@ type exchange struct {
 	began    time.Time
 	trusted  bool           // the connection comes from a trusted proxy
 	segments []string       // the decoded parts of the path
-	rules    []*ruleHandler // that match, outermost first
+	rules    []*ruleHandler // the rules that match, outermost first
 }
 
 // A result is what became of a request, as far as the step that returns it knows.
 type result struct {
-	outcome   interlockhttp.Outcome // as the upstream or the gateway says; undecided: the response status tells
+	outcome   interlockhttp.Outcome // as the upstream declared or the gateway decided; see undecided
 	code      interlockhttp.Code    // the problem that the client got, or that a shadow rule saw
 	cause     error                 // the error behind code
 	answered  bool                  // the upstream sent a response header
@@ -50,8 +50,7 @@ type result struct {
 	innermost *ruleStep             // the last rule that saw the request; nil if none matches
 }
 
-// undecided is the outcome of a request that was answered: interlockhttp then decides by the
-// status.
+// undecided means that interlockhttp derives the outcome from the status of the response.
 const undecided interlockhttp.Outcome = 0
 
 // serve answers the request.

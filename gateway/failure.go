@@ -38,13 +38,13 @@ func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Probl
 	case broken != nil:
 		return interlockhttp.NewProblem(interlockhttp.BodyBroken)
 	}
-	// After ctx is done, the transport's writer goroutine may still send: a count of zero
-	// proves nothing then. An HTTP/2 server may refuse a stream that it has received.
+	// After ctx is done, the transport's writer goroutine may still send, so a count of
+	// zero bytes proves nothing. An HTTP/2 server may refuse a stream that it has received.
 	refused := !t.sent && guard.Classify(err) == guard.ClassNotSent
 	if !t.connected || ctx.Err() == nil && (refused || !t.wrote()) {
 		// If the client left while connecting, the target is not to blame.
 		if ctx.Err() == nil {
-			t.target.spared.Store(time.Now().Add(sparedFor).UnixNano())
+			t.target.avoidUntil.Store(time.Now().Add(avoidFor).UnixNano())
 		}
 		p := interlockhttp.NewProblem(interlockhttp.UpstreamUnreachable)
 		p.RetryAfter = time.Second
@@ -59,6 +59,6 @@ func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Probl
 
 // isTimeout covers the transport's timeouts, which are not context errors.
 func isTimeout(err error) bool {
-	var late net.Error
-	return errors.As(err, &late) && late.Timeout()
+	var netErr net.Error
+	return errors.As(err, &netErr) && netErr.Timeout()
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A forgottenRule is a rule whose records a reload makes useless.
+// A forgottenRule is a rule whose records no longer match after a reload.
 type forgottenRule struct {
 	rule    string
 	changed string // the fields that changed
 }
 
-// forgotten returns the guards of before whose records the next configuration does not
-// find: a retry of an earlier request gets another key or another fingerprint.
+// forgotten returns the rules of before whose records the next configuration does not
+// find, because a retry of an earlier request gets another key or another fingerprint.
 func forgotten(before, next *config.Config) (all []forgottenRule) {
 	rules := map[string]*config.Rule{}
 	for i := range next.Rules {
@@ -48,7 +48,8 @@ func forgotten(before, next *config.Config) (all []forgottenRule) {
 	return all
 }
 
-// changedKey returns the fields of a rule that changed and are in its keys or fingerprints.
+// changedKey returns the fields of a rule that have changed and that its keys or
+// fingerprints depend on.
 func changedKey(was, is *config.Rule) (changed []string) {
 	for _, x := range []struct {
 		name string
@@ -67,7 +68,8 @@ func changedKey(was, is *config.Rule) (changed []string) {
 	return changed
 }
 
-// keyText returns the key of a rule with numbers for the wildcards of its path.
+// keyText returns the key of a rule with numbers in place of its wildcards' names, because
+// a renamed wildcard does not change keys.
 func keyText(r *config.Rule) string {
 	if r.Key == nil {
 		return ""
@@ -98,8 +100,8 @@ func samePath(a, b string) bool {
 	return true
 }
 
-// lost reports whether a secret was removed. Added ones do not matter: the older ones, and
-// none, are still tried.
+// lost reports whether a secret was removed. An added secret does not matter: a guard still
+// tries the older secrets, and plain hashes.
 func lost(before, next []config.Secret) bool {
 	known := map[config.Secret]bool{}
 	for _, s := range next {

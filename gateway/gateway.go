@@ -7,18 +7,18 @@
 //	…
 //	http.ListenAndServe(cfg.Listen, g)
 //
-// A request that matches no rule passes as through [httputil.ReverseProxy]. For a
+// A request that matches no rule passes through, as with [httputil.ReverseProxy]. For a
 // request that matches a rule, the promises of [interlockhttp] hold, with the upstream
 // as the handler. The gateway never sends a request twice. It distinguishes three ends:
 // the request was not sent, it was answered, or its outcome is unknown.
 //
 // The gateway refuses a request that an upstream could read as one that matches a rule:
-// //orders, /orders/, /ORDERS, /x/%2e%2e/orders, and POST in an override field or in the
-// query. It does not look for a method in the body of a form; match the method that is
-// sent, which is POST.
+// //orders, /orders/, /ORDERS, /x/%2e%2e/orders, or a GET with POST in an override field
+// or in the query. It does not read the _method field of a form: a browser sends such a
+// form as POST, so let the rule match POST.
 //
 // If the rule or the file has a principal, the sender is authenticated before anything
-// else. A lock is held, and a claim kept, until the upstream has answered, also if the
+// else. A lock is held, and a claim kept, until the upstream has answered, even if the
 // client disconnects. The upstream gets the fence in Interlock-Fence. Interlock-* fields
 // of clients are removed; so are X-Forwarded-*, X-Original-* and the like, unless the
 // client is a trusted proxy.
@@ -26,7 +26,7 @@
 // # What is not promised
 //
 // If an upstream closes an idle connection at the moment when a request is sent on it,
-// the gateway cannot tell that from a crash over the request. Let the upstream's
+// the gateway cannot tell that from a crash during the request. Let the upstream's
 // keep-alive be longer than config.Upstream.Idle. Trailers of stored responses are
 // dropped. A client that reads its response slowly holds its lock meanwhile.
 package gateway
@@ -47,8 +47,8 @@ import (
 
 // Options are what a gateway needs besides its configuration.
 type Options struct {
-	// Client has the engine with the locks and records. It is required. Close does not
-	// close it.
+	// Client uses the engine that stores the locks and records. It is required.
+	// [Gateway.Close] does not close it.
 	Client *interlock.Client
 
 	// Log gets a line for each refusal and failure, and for every request at the level
@@ -120,8 +120,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Config returns the configuration in use.
 func (g *Gateway) Config() *config.Config { return g.current.Load().config }
 
-// Reload puts another configuration to work, from the next request on. If it fails,
-// nothing changes. Running requests end by the rules they began with. Guards of unchanged
+// Reload replaces the configuration, from the next request on. If it fails, nothing
+// changes. Running requests finish under the rules they began with. Guards of unchanged
 // rules keep their state.
 func (g *Gateway) Reload(cfg *config.Config) error {
 	if cfg == nil {
@@ -132,8 +132,8 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 	if g.closed {
 		return errors.New("gateway: reload: the gateway is closed")
 	}
-	// Under the mutex: two reloads at once would replace the same snapshot, and the first
-	// successor would never be retired.
+	// Without the mutex, two reloads at once would replace the same snapshot, and the
+	// successor that the first one stored would never be retired.
 	before := g.current.Load()
 	s, err := newSnapshot(cfg, g.options.Client, g.options.Log, before)
 	if err != nil {
@@ -146,11 +146,11 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 	before.retire()
 	older, done := g.draining, make(chan struct{})
 	g.draining = done
-	g.cleanup.Go(func() { // Close waits for it
+	g.cleanup.Go(func() { // Close waits for this goroutine
 		defer close(done)
 		<-before.drained
 		if older != nil {
-			<-older // requests in an older snapshot may use resources that before took over
+			<-older // requests in an older snapshot may use resources that before has reused
 		}
 		if err := before.resources.close(context.Background(), s.resources); err != nil {
 			g.options.Log.Warn("closing the guards of removed rules failed", "err", err)
@@ -176,7 +176,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	err := s.resources.close(ctx, resources{})
 	done := make(chan struct{})
-	go func() { // ends with the last replaced snapshot
+	go func() { // ends when the last replaced snapshot is cleaned up
 		g.cleanup.Wait()
 		close(done)
 	}()

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// fenceField carries the fence of the lock or claim to the upstream, which can refuse a
-// request whose lock was lost on the way.
+// fenceField carries the fence of the lock or claim to the upstream. With it, the upstream
+// can refuse a request whose lock was lost on the way.
 const fenceField = "Interlock-Fence"
 
-// rewrite turns a request that came in into one that goes out.
+// rewrite turns the client's request into the one that is sent to the upstream.
 func (b *backend) rewrite(p *httputil.ProxyRequest) {
 	t := roundTripOf(p.In.Context())
 	x := t.exchange
@@ -47,14 +47,14 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 }
 
 // proxyFields are fields that proxies set, besides X-Forwarded-*. Some upstreams route by
-// them instead of the path, and so past the rules.
+// these fields instead of the path, so a client could use them to bypass the rules.
 var proxyFields = []string{
 	"X-Real-Ip", "Forwarded", "X-Original-Url", "X-Original-Uri", "X-Original-Host", "X-Original-Path", "X-Original-Method",
 	"X-Rewrite-Url", "X-Rewrite-Uri", "X-Envoy-Original-Path",
 }
 
-// pathFields are fields that servers turn into the path of their environment: gunicorn
-// reads SCRIPT_NAME and PATH_INFO by default, and many WSGI programs X-Script-Name.
+// pathFields are fields that some servers read instead of the path. By default, gunicorn
+// reads SCRIPT_NAME and PATH_INFO; many WSGI programs read X-Script-Name.
 var pathFields = []string{
 	"Script-Name", "Path-Info", "X-Script-Name", "X-Path-Info", "X-Script-Url", "Path-Translated", "Request-Uri", "X-Request-Uri",
 	"Raw-Uri", "Document-Uri", "Script-Url", "Script-Uri", "Script-Filename", "Query-String", "Request-Method", "Redirect-Url",
@@ -65,15 +65,16 @@ var pathFields = []string{
 func (x *exchange) strip(h http.Header) {
 	maps.DeleteFunc(h, func(name string, _ []string) bool {
 		switch plain := dashed(name); {
-		// Even from a trusted proxy: a forged fence would let a late request pass as a
-		// current one.
+		// Not even a trusted proxy may set these. With a forged fence, the upstream would
+		// accept a request whose lock was lost.
 		case strings.HasPrefix(plain, "Interlock-"):
 			return true
 		// The rule has read X-User. An upstream that also reads X_User could see another
 		// value.
 		case plain != name && x.usesField(plain):
 			return true
-		// The spelling with underscores is the usual one here, also from a trusted proxy.
+		// Trusted proxies spell these fields with underscores, so any spelling is accepted
+		// from them.
 		case slices.Contains(pathFields, plain):
 			return !x.trusted
 		case x.snapshot.stripped[plain], slices.Contains(proxyFields, plain), strings.HasPrefix(plain, "X-Forwarded-"):
@@ -83,8 +84,8 @@ func (x *exchange) strip(h http.Header) {
 	})
 }
 
-// setForwarded sets X-Forwarded-*. A trusted proxy's values are kept: its
-// X-Forwarded-For is extended, its host and protocol replace ours.
+// setForwarded sets X-Forwarded-*. It appends to the X-Forwarded-For of a trusted proxy,
+// and keeps the host and protocol that the proxy sent.
 func (x *exchange) setForwarded(p *httputil.ProxyRequest) {
 	keep := func(names ...string) {
 		for _, name := range names {

@@ -51,18 +51,18 @@ func answers(h engine.Health) bool {
 // or in front of the gateway: the upstream may have the same paths.
 func (g *Gateway) HealthHandler() http.Handler {
 	mux := http.NewServeMux()
-	say := func(w http.ResponseWriter, err error) {
+	respond := func(w http.ResponseWriter, err error) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		text := "ok"
 		if err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			text = "failed" // the reason may contain addresses, and this needs no token
+			text = "failed" // without the reason: it may contain addresses, and the client needs no token
 		}
-		_, _ = fmt.Fprintln(w, text) // the client has left
+		_, _ = fmt.Fprintln(w, text) // fails only if the client has left
 	}
-	ready := func(w http.ResponseWriter, _ *http.Request) { say(w, g.Ready()) }
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
+	ready := func(w http.ResponseWriter, _ *http.Request) { respond(w, g.Ready()) }
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { respond(w, nil) })
 	mux.HandleFunc("GET /readyz", ready)
 	mux.HandleFunc("GET /healthz", ready)
 	return mux

@@ -96,8 +96,8 @@ func symmetric(a jose.SignatureAlgorithm) bool { return strings.HasPrefix(string
 // challenge names the scheme, as RFC 9110 requires of a 401.
 func (*jwtAuth) challenge(h http.Header) { h.Set("WWW-Authenticate", "Bearer") }
 
-// identify trusts a claim only after a signature by a configured key and the check of
-// times, issuer and audience. It ignores whether a trusted proxy sent the request: the
+// identify trusts a claim only if a configured key has signed the token, and its times,
+// issuer and audience are valid. It ignores whether a trusted proxy sent the request: the
 // signature authenticates the sender.
 func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	raw, err := bearer(r.Header["Authorization"])
@@ -118,7 +118,7 @@ func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 		claims   map[string]any
 	)
 	err = errors.New("gateway: there is no key to verify the token with")
-	// A token without a key id may be signed with any of them.
+	// A token without a key id may be signed with any of the keys.
 	for _, key := range keys {
 		if err = token.Claims(key, &standard, (*exactClaims)(&claims)); err == nil {
 			break
@@ -155,7 +155,7 @@ func (a *jwtAuth) check(c *jwt.Claims) error {
 func bearer(values []string) (string, error) {
 	// With two fields, the gateway and the upstream could authenticate different users.
 	if len(values) != 1 {
-		return "", fmt.Errorf("gateway: the request has %d fields Authorization, want 1", len(values))
+		return "", fmt.Errorf("gateway: the request has %d Authorization fields, want 1", len(values))
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {

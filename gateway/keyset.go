@@ -20,7 +20,7 @@ import (
 // and when a token names an unknown key. If loading fails, the previous keys stay valid:
 // an outage of the issuer must not become ours.
 type keySet struct {
-	from string // a file or URL; empty if it never changes
+	from string // a file or URL; empty if the keys never change
 	log  *slog.Logger
 	http *http.Client
 
@@ -36,8 +36,8 @@ type keySet struct {
 }
 
 const (
-	refreshInterval = time.Hour       // of keys that are known
-	retryInterval   = 5 * time.Second // at most one load in this time, whatever tokens name
+	refreshInterval = time.Hour       // between two loads of known keys
+	retryInterval   = 5 * time.Second // at least, between two loads, even if tokens name unknown keys
 	loadTimeout     = 5 * time.Second
 	maxKeySet       = 1 << 20 // bytes
 	maxTrials       = 16      // keys tried for a token that names none
@@ -60,7 +60,7 @@ func newKeySet(from string, log *slog.Logger) (*keySet, error) {
 			return nil, err
 		}
 		if err := k.load(k.ctx); err != nil {
-			log.Warn("the keys that verify tokens could not be loaded; requests with tokens get 503 until they are", "from", from, "err", err)
+			log.Warn("the keys that verify tokens could not be loaded; requests with tokens get 503 until they are loaded", "from", from, "err", err)
 		}
 		return k, nil
 	}
@@ -70,8 +70,8 @@ func newKeySet(from string, log *slog.Logger) (*keySet, error) {
 	return k, nil
 }
 
-// remote reports whether the keys come from a URL. Its first load may fail; a file's may
-// not.
+// remote reports whether the keys come from a URL. The first load of a URL may fail; that
+// of a file may not.
 func (k *keySet) remote() bool { return strings.Contains(k.from, "://") }
 
 // checkURL refuses a URL whose response an attacker on the network could replace.
@@ -97,7 +97,7 @@ func (k *keySet) close() {
 	k.background.Wait()
 }
 
-// find returns the keys that may have signed a token with that key id. Expired keys are
+// find returns the keys that may have signed a token with that key id. Stale keys are
 // returned at once and refreshed in the background; only an unknown id waits for a load.
 func (k *keySet) find(ctx context.Context, id string) ([]any, error) {
 	keys, known, stale := k.named(id)
@@ -109,7 +109,7 @@ func (k *keySet) find(ctx context.Context, id string) ([]any, error) {
 		return keys, nil
 	}
 	select {
-	case k.loading <- struct{}{}: // after another load, which may have brought the key
+	case k.loading <- struct{}{}: // a load that ran meanwhile may have brought the key
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -134,7 +134,7 @@ func (k *keySet) named(id string) (keys []any, known, stale bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, key := range k.keys {
-		// The only key of a key-file has no id, and fits a token with any.
+		// The only key of a key-file has no id, and is tried for a token with any id.
 		if (id == "" || key.KeyID == id || k.from == "") && len(keys) < maxTrials {
 			keys = append(keys, key.Key)
 		}
@@ -180,7 +180,7 @@ func (k *keySet) warn(err error) {
 }
 
 // load loads the keys, and replaces the previous ones as a whole: a key that the issuer
-// has removed must not stay valid. The request that caused it cannot cancel it, because other
+// has removed must not stay valid. Canceling ctx does not cancel the load, because other
 // requests wait for the same keys.
 func (k *keySet) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)

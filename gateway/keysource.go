@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// keySource returns where the rule's key comes from. Each part of the template is an
-// interlockhttp source, with its promises: a field that occurs twice, or that Connection
-// tells proxies to remove, is refused.
+// keySource returns the source of the rule's key. Each part of the template is a source of
+// interlockhttp, which refuses a field that occurs twice, or that Connection tells proxies
+// to remove.
 func (h *ruleHandler) keySource() (interlockhttp.Source, error) {
 	if h.Key == nil {
 		return interlockhttp.Content(), nil // submit: equal requests are duplicates
@@ -46,7 +46,7 @@ func bare(t *rule.Template) bool {
 	return len(parts) == 1 && t.String() == fmt.Sprintf("{%s.%s}", parts[0].Place, parts[0].Name)
 }
 
-// partSource returns where a part of a key comes from.
+// partSource returns the source of a part of a key.
 func partSource(p rule.Part) interlockhttp.Source {
 	switch p.Place {
 	case rule.Path:

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// maxHops is how many gateways a request may pass.
-// It bounds a loop among many gateways, each of which finds its own name only on the
-// second pass.
+// maxHops is how many gateways a request may pass. In a loop of many gateways, a gateway
+// finds its own name only on the second pass; maxHops ends such a loop earlier.
 const maxHops = 8
 
 // product is the beginning of a gateway's name in Via. A random suffix tells gateways
@@ -29,13 +28,13 @@ func (g *Gateway) loops(h http.Header) bool {
 	hops := 0
 	for _, value := range h["Via"] {
 		for hop := range strings.SplitSeq(value, ",") {
-			_, by, _ := strings.Cut(strings.TrimSpace(hop), " ")
+			_, name, _ := strings.Cut(strings.TrimSpace(hop), " ")
 			// A comment may follow the name.
-			by, _, _ = strings.Cut(by, " ")
-			if by == g.name {
+			name, _, _ = strings.Cut(name, " ")
+			if name == g.name {
 				return true
 			}
-			if strings.HasPrefix(by, product) {
+			if strings.HasPrefix(name, product) {
 				hops++
 			}
 		}

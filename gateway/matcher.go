@@ -19,7 +19,7 @@ type matcher struct {
 	also    []*pattern // further paths
 	host    string     // in lower case
 	name    string     // host and path, as a pattern of http.ServeMux
-	guarded bool       // without Methods, the rule skips those that change nothing
+	guarded bool       // a once or submit rule, which by default skips methods that change nothing
 }
 
 // newMatcher returns the matcher of a rule. The verb decides which methods match by
@@ -89,8 +89,8 @@ func (m *matcher) matches(r *reading) bool {
 	return m.matchesMethod(r.methods) && m.matchesHost(r) && m.pathOf(r.segments, r.same) != nil && m.matchesHeader(r)
 }
 
-// matchesMethod reports whether one of the methods is the rule's. Without methods, a lock
-// applies to all, and a guard to those that may change something.
+// matchesMethod reports whether the rule applies to one of the methods. If the rule names
+// none, a lock applies to all methods, and a guard to those that may change something.
 func (m *matcher) matchesMethod(methods []string) bool {
 	return slices.ContainsFunc(methods, func(name string) bool {
 		if len(m.Methods) == 0 {
@@ -156,8 +156,8 @@ func looseValues(h http.Header, name string) (values []string) {
 	return values
 }
 
-// dashed returns the name of a field with - for every other mark. CGI and its heirs read
-// all of them as an underscore.
+// dashed returns the name of a field with - for every other mark. CGI and its successors
+// read all marks as an underscore.
 func dashed(name string) string {
 	mark := func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-'

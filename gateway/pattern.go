@@ -13,13 +13,13 @@ type pattern struct {
 	text     string
 	segments []segment
 	below    bool   // any further segments match
-	rest     string // the wildcard that gets them; may be empty
+	rest     string // the name of the wildcard that gets them; may be empty
 }
 
 // A segment is a literal or a wildcard between two slashes.
 type segment struct {
 	literal string
-	name    string // of the wildcard
+	name    string // the wildcard's name; empty for a literal
 }
 
 // parsePattern parses a pattern.

@@ -18,7 +18,7 @@ import (
 type authenticator interface {
 	// identify returns the sender; trusted is set if a trusted proxy sent the request.
 	identify(r *http.Request, trusted bool) (*identity, error)
-	// challenge adds to a 401 how to authenticate.
+	// challenge adds the header fields of a 401 that say how to authenticate.
 	challenge(h http.Header)
 }
 
@@ -76,7 +76,7 @@ func (a headerAuth) identify(r *http.Request, trusted bool) (*identity, error) {
 	case !trusted:
 		return nil, fmt.Errorf("gateway: only trusted-proxies may send %s, and %s is not one", string(a), r.RemoteAddr)
 	case len(values) != 1:
-		return nil, fmt.Errorf("gateway: the request has %d fields %s, want 1", len(values), string(a))
+		return nil, fmt.Errorf("gateway: the request has %d %s fields, want 1", len(values), string(a))
 	}
 	return newIdentity(values[0])
 }
@@ -92,8 +92,8 @@ func (certificateAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
 		return nil, errors.New("gateway: the client has no verified certificate")
 	}
-	// The whole subject in its own order: pkix.Name keeps only the last of several names,
-	// so that two subjects could be one user.
+	// The user is the whole subject, in its own order. pkix.Name keeps only the last of
+	// several names, so two subjects could become one user.
 	var subject pkix.RDNSequence
 	if _, err := asn1.Unmarshal(r.TLS.PeerCertificates[0].RawSubject, &subject); err != nil {
 		return nil, fmt.Errorf("gateway: the subject of the client certificate: %w", err)

@@ -21,18 +21,18 @@ var errTooManyBodies = errors.New("gateway: the bodies of guarded requests have 
 const minRate = 500
 
 // A requestBody is the body of a request as it comes from the client. Rules read it into
-// memory, which all requests share. After passOn, the upstream's connection reads the
-// rest, in a goroutine of its own.
+// memory, up to a limit that all requests share. After passOn, the transport reads the
+// rest, in a goroutine of its own, and sends it to the upstream.
 type requestBody struct {
 	io.ReadCloser
 	gateway *Gateway
 	control *http.ResponseController
-	limit   int64         // of all bodies
+	limit   int64         // for the bodies of all requests together, in bytes
 	timeout time.Duration // see minRate
 
 	held    int64 // bytes in memory
 	passing bool
-	began   time.Time // of passing
+	began   time.Time // when passing was set
 	passed  int64     // bytes
 }
 
@@ -68,11 +68,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 // pass reads with a deadline, which moves with the bytes that the client sends.
 func (b *requestBody) pass(p []byte) (int, error) {
 	deadline := b.began.Add(b.timeout + time.Duration(b.passed)*(time.Second/minRate))
-	_ = b.control.SetReadDeadline(deadline) // a writer without deadlines is a test's, or another middleware's
+	_ = b.control.SetReadDeadline(deadline) // the writer of a test or another middleware may not support deadlines
 	n, err := b.ReadCloser.Read(p)
 	b.passed += int64(n)
-	// At the end, net/http watches the connection: an expired deadline would cancel the
-	// request. After an error it stays, so that the server does not wait for the rest.
+	// After the body, net/http reads the connection to notice a disconnect, and an expired
+	// deadline would cancel the request. After an error the deadline stays, so that the
+	// server does not wait for the rest.
 	if err == io.EOF {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}

@@ -13,14 +13,14 @@ import (
 // to its end first: if it breaks off, the client gets an error, and nothing is stored.
 func (b *backend) receive(res *http.Response) error {
 	t := roundTripOf(res.Request.Context())
-	// The field is from the upstream to the gateway: clients never see it.
-	said := interlockhttp.ParseOutcome(res.Header[outcomeField])
+	// The upstream sets this field for the gateway only, so clients never see it.
+	declared := interlockhttp.ParseOutcome(res.Header[outcomeField])
 	res.Header.Del(outcomeField)
 	// Without rules there is no outcome to record; after 101 the body is a connection.
 	if len(t.exchange.rules) == 0 || res.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
-	t.result.answered, t.result.outcome = true, said
+	t.result.answered, t.result.outcome = true, declared
 	res.Body = &upstreamBody{res.Body, t}
 	if t.exchange.keeps() && !isStream(res) {
 		return buffer(res, t.exchange.snapshot.settings.limits.Response)

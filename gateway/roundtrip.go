@@ -9,7 +9,7 @@ import (
 )
 
 // A roundTrip is one request to the upstream. The callbacks of httputil.ReverseProxy find
-// it in the context of the request, and write to it what backend.send returns.
+// it in the context of the request, and write the result that backend.send returns.
 //
 // It also knows whether a byte of the request was sent. If not, the request may be
 // retried; if so, the upstream may have executed it.
@@ -28,7 +28,8 @@ type roundTrip struct {
 // roundTripKey is the context key of the round trip.
 type roundTripKey struct{}
 
-// roundTripOf panics without a round trip: only backend.send uses the proxy.
+// roundTripOf returns the round trip of a context. Every request of the proxy has one,
+// because only backend.send uses the proxy.
 func roundTripOf(ctx context.Context) *roundTrip { return ctx.Value(roundTripKey{}).(*roundTrip) }
 
 // attach returns the request with the round trip in its context.
@@ -73,7 +74,7 @@ func (c *countingConn) Write(p []byte) (int, error) {
 // A dialFunc is the type of http.Transport's DialContext.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// counting returns dial with connections that count.
+// counting returns dial with connections that count the bytes sent on them.
 func counting(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

@@ -46,18 +46,18 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 			}
 			continue
 		}
-		if h.Shadow { // a shadow protects nothing
+		if h.Shadow { // a shadow rule protects nothing
 			continue
 		}
-		// The rule does not match. Make sure that no upstream could read the request so that it
-		// would.
+		// The rule does not match. Refuse the request if an upstream could read it so that
+		// the rule would match.
 		for _, path := range paths {
-			// A stylesheet beside a page is ordinary. Rails runs an action for any extension,
-			// which matters if the action changes something.
+			// Rails runs the action of /orders for /orders.css, too. That is harmless if the
+			// method changes nothing, and GET /orders.css is an ordinary stylesheet.
 			if path.extension && !slices.ContainsFunc(loose.methods, func(m string) bool { return !safe(m) }) {
 				continue
 			}
-			// The file distinguishes the two spellings itself.
+			// Two rules differ only in the final slash, so the slash decides.
 			if plain && h.slashed && path.slash != strings.HasSuffix(escaped, "/") {
 				continue
 			}

@@ -27,7 +27,7 @@ type ruleHandler struct {
 // keeps reports whether the rule stores responses before it sends them.
 func (h *ruleHandler) keeps() bool { return h.Do.Verb == rule.Once && !h.Tee && !h.Shadow }
 
-// fence returns the fence of the rule's lock or claim, in whose context it is called.
+// fence returns the fence of the rule's lock or claim, to which ctx belongs.
 func (h *ruleHandler) fence(ctx context.Context) uint64 {
 	if h.Do.Verb == rule.Lock {
 		fence, _ := ctx.Value(fenceKey{}).(uint64)

@@ -21,15 +21,15 @@ type ruleStep struct {
 	exchange *exchange
 	rule     *ruleHandler
 	outer    *ruleStep // the rule around this one, or nil
-	depth    int       // its index in exchange.rules
+	depth    int       // the index of rule in exchange.rules
 	began    time.Time
 	ran      time.Time // when the inner step began; zero if it did not
 	identity *identity // nil if the rule has no principal
-	key      string    // of a lock, as the engine gets it; of a guard, as the client sent it
+	key      string    // a lock's key as the engine gets it, or a guard's as the client sent it
 	record   string    // the id of a guard's record, a hash
 	fence    uint64
-	refused  bool // by this rule, not by an inner one
-	shadow   bool // this rule would have refused or replayed it
+	refused  bool // this rule, not an inner one, refused the request
+	shadow   bool // this shadow rule would have refused the request or replayed a response
 	result   result
 }
 
@@ -44,10 +44,10 @@ func (s *ruleStep) attach(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), stepKey{}, s))
 }
 
-// run lets the rule's middleware answer the request, and reports what came of it.
+// run lets the rule's middleware answer the request, and reports the outcome.
 func (s *ruleStep) run(w http.ResponseWriter, r *http.Request) {
 	defer catchAbort(&s.result.aborted)
-	// Also after a panic: a response that broke off is an event, too.
+	// The report is deferred because a response that broke off, with a panic, is an event, too.
 	defer func() { s.report(w.Header()) }()
 	r = s.attach(r)
 	// interlockhttp reads the route of a request here, as it would behind a ServeMux.
@@ -69,11 +69,12 @@ func runInner(w http.ResponseWriter, r *http.Request) {
 	s.ran = time.Now()
 	s.fence = s.rule.fence(r.Context())
 	inner := s.exchange.next(w, r, s)
-	if inner.code == "" { // then what a shadow saw still stands
+	if inner.code == "" { // keep the problem that shadowed has recorded
 		inner.code, inner.cause = s.result.code, s.result.cause
 	}
 	if inner.answered && inner.code != interlockhttp.UpstreamUnknown {
-		// The client left, not the upstream: the status tells what was done.
+		// The upstream has answered, and the client disconnected. The status decides the
+		// outcome.
 		inner.aborted = false
 	}
 	s.result = inner
@@ -85,7 +86,7 @@ func runInner(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit returns the reason why a request does not get as far as the middleware, or nil.
+// admit returns the reason to refuse a request before the middleware runs, or nil.
 func (s *ruleStep) admit(w http.ResponseWriter, r *http.Request) *interlockhttp.Problem {
 	h := s.rule
 	if h.Do.Verb != rule.Lock && len(h.Methods) == 0 && !slices.Contains(changing, r.Method) {
@@ -139,8 +140,8 @@ func (s *ruleStep) refuse(w http.ResponseWriter, r *http.Request, p *interlockht
 }
 
 // setKey records the key, and returns it as the engine gets it. The key of a lock starts
-// with the rule's name, as with directives: a rule and a directive of one name exclude
-// each other.
+// with the rule's name, as with directives. So a rule and a directive with the same name
+// exclude each other.
 func (s *ruleStep) setKey(key string) string {
 	h := s.rule
 	constant := h.Key != nil && h.Key.Constant() && h.Key.String() == h.Do.Name // one lock for the whole rule

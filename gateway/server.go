@@ -25,8 +25,8 @@ func (g *Gateway) Server() (*http.Server, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	// There is no ReadTimeout or WriteTimeout: they would cut off uploads and event
-	// streams that no rule guards. The middleware bounds the body of a guarded request by
-	// itself.
+	// streams that no rule guards. The middleware limits how long a guarded request may
+	// take to send its body.
 	s := &http.Server{
 		Handler:                      g,
 		Protocols:                    protocols,
@@ -71,7 +71,7 @@ func TLSConfig(t *config.TLS) (*tls.Config, error) {
 const DefaultConns = 10_000
 
 // LimitListener returns a listener with at most n open connections, or DefaultConns if n
-// is 0. Further ones wait in the system's backlog.
+// is 0. Further connections wait in the system's backlog.
 func LimitListener(l net.Listener, n int) net.Listener {
 	return &limitListener{Listener: l, open: make(chan struct{}, cmp.Or(n, DefaultConns)), done: make(chan struct{})}
 }
@@ -97,8 +97,8 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		<-l.open
 		return nil, err
 	}
-	// net/http may close a connection twice, and must not release the slot of another
-	// one.
+	// net/http may close a connection twice. The second time must not release the slot of
+	// another connection.
 	return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.open })}, nil
 }
 

@@ -25,7 +25,8 @@ type settings struct {
 	secretsHash string // changes with the secrets and the tokens section
 }
 
-// errNoUpstream is for configurations that a program built; config.Parse requires to:.
+// errNoUpstream can occur only in a configuration that a program built: config.Parse
+// requires the field to:.
 var errNoUpstream = errors.New("gateway: no upstream: write to: with a URL")
 
 // newSettings reads the secrets of a configuration. before is nil at the start; its
@@ -49,8 +50,8 @@ func newSettings(cfg *config.Config, log *slog.Logger, before *snapshot) (*setti
 			return nil, err
 		}
 	}
-	// Reuse keys contain this hash, and never a secret. Each length keeps "ab", "c" apart
-	// from "a", "bc".
+	// Reuse keys contain this hash, and never a secret. The lengths distinguish the
+	// secrets "ab", "c" from "a", "bc".
 	h := sha256.New()
 	for _, secret := range append(s.secrets, s.tokenSecret) {
 		fmt.Fprintf(h, "%d:%s", len(secret), secret)

@@ -53,8 +53,8 @@ func reuse[R any](current, previous map[string]R, key string, create func() (R, 
 	return res, nil
 }
 
-// close closes the resources that are not in kept. Requests use them only if Gateway.Close
-// has timed out.
+// close closes the resources that are not in kept. No request uses them any more, unless
+// Gateway.Close has timed out.
 func (r *resources) close(ctx context.Context, kept resources) error {
 	var errs []error
 	for key, m := range r.middlewares {
@@ -76,8 +76,8 @@ func (r *resources) close(ctx context.Context, kept resources) error {
 	return errors.Join(errs...)
 }
 
-// enter admits a request, unless the snapshot is retired. It counts requests, because the
-// guards of a replaced snapshot are closed after the last one.
+// enter admits a request, unless the snapshot is retired. It counts requests, because a
+// replaced snapshot closes its guards when the last request has left.
 func (s *snapshot) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,7 @@ func (g *Gateway) Stats() map[string]guard.Stats {
 	return all
 }
 
-// sum adds a to b, whose maps it changes.
+// sum returns a plus b. It adds the counts of a to the maps of b.
 func sum(a, b guard.Stats) guard.Stats {
 	for verdict, n := range a.Verdicts {
 		b.Verdicts[verdict] += n

@@ -21,8 +21,8 @@ type tokenIssuer struct {
 	handler http.Handler
 }
 
-// setIssuers makes an issuer for each form. Of several rules with one form, the first
-// authenticates.
+// setIssuers makes an issuer for each form. If several rules have the same form, the first
+// one authenticates the users.
 func (b *builder) setIssuers() error {
 	b.issuers = make(map[string]tokenIssuer)
 	t := b.config.Tokens
@@ -58,8 +58,8 @@ func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	s := &ruleStep{exchange: x, rule: issuer.rule}
-	// The rule authenticates the sender here as it will later, so that both see the same
-	// user.
+	// The rule authenticates the sender in the same way as when the token is used, so that
+	// both find the same user.
 	if p := s.authenticate(w, r); p != nil {
 		p.ServeHTTP(w, r)
 		return true
@@ -71,8 +71,8 @@ func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
 // FormUnknown is the code of a request for a token of a form that no rule has: 404.
 const FormUnknown interlockhttp.Code = "form_unknown"
 
-// unknownForm returns the problem of a request for a token of an unknown form. It names
-// the forms, which pages contain anyway.
+// unknownForm returns the problem of a request for a token of an unknown form. It lists
+// the known forms, which are no secret: pages contain them.
 func (s *snapshot) unknownForm(form string) *interlockhttp.Problem {
 	p := interlockhttp.NewProblem(FormUnknown)
 	p.Status = http.StatusNotFound

@@ -103,15 +103,15 @@ func (l *addressLimits) get(address string) *addressLimit {
 // evict removes the least recently seen address. It prefers addresses that are not
 // blocked, so that a flood of addresses does not lift a block.
 func (l *addressLimits) evict() {
-	var oldest string
-	var least *addressLimit
+	var victimAddress string
+	var victim *addressLimit
 	now := time.Now()
 	// The scan is bounded by maxAddresses, and runs only for a new address.
 	for address, x := range l.all {
-		waits, waited := x.blockedUntil.After(now), least != nil && least.blockedUntil.After(now)
-		if least == nil || waited && !waits || waited == waits && x.seen.Before(least.seen) {
-			oldest, least = address, x
+		blocked, victimBlocked := x.blockedUntil.After(now), victim != nil && victim.blockedUntil.After(now)
+		if victim == nil || victimBlocked && !blocked || victimBlocked == blocked && x.seen.Before(victim.seen) {
+			victimAddress, victim = address, x
 		}
 	}
-	delete(l.all, oldest)
+	delete(l.all, victimAddress)
 }

@@ -6,9 +6,9 @@
 //	http.Serve(listener, a)
 //
 // The API serves its OpenAPI document at /openapi.json. [config.Admin] grants access by
-// tokens; [NewToken] makes one. Being on this machine proves nothing: a proxy here forwards
-// requests from anywhere. [CheckListen] refuses an address that other machines can reach without tokens
-// and TLS.
+// tokens; [NewToken] makes one. Clients on this machine need a token, too, because a local
+// proxy may forward requests from anywhere. [CheckListen] refuses an address that other
+// machines can reach without tokens and TLS.
 //
 // # What is not promised
 //
@@ -33,7 +33,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Options are what the API reports about, and its access rules.
+// Options are the parts of a process that the API reports on, and its access rules.
 type Options struct {
 	Client *interlock.Client // required; Close does not close it
 	Engine engine.Engine     // the client's engine; required
@@ -58,10 +58,10 @@ type Options struct {
 	Guards func() map[string]guard.Stats
 
 	// Events is the source of the event stream. Give the client its [Events.Trace]. nil:
-	// the stream contains only audit entries and what Publish adds.
+	// the stream contains only audit entries and the events of [Server.Publish].
 	Events *Events
 
-	Prefix string // of every path, without a final slash. Default: none
+	Prefix string // the start of every path, without a final slash. Default: none
 	Log    *slog.Logger
 }
 

@@ -40,15 +40,16 @@ type Before struct {
 func (d *AuditEntry) setBefore(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
 
 // act makes a change for an operator, and records the result. If the audit log cannot be
-// written, nothing is changed. Failed changes are recorded,
-// too: the engine may have made them before it failed.
+// written, nothing is changed. Failed changes are recorded, too: the engine may have made
+// them before it failed.
 func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error {
-	by := actorOf(ctx)
-	// An entry before the change: with a full disk, the change would leave no trace.
-	if err := s.audit.begin(*d, by); err != nil {
+	sender := actorOf(ctx)
+	// An entry is written before the change. Otherwise, on a full disk, the change would
+	// leave no trace.
+	if err := s.audit.begin(*d, sender); err != nil {
 		p := problem(AuditUnavailable, "the audit log cannot be written, so nothing was changed: %v", err)
 		d.Result, d.Code = "refused", p.Code
-		s.audit.write(*d, by)
+		s.audit.write(*d, sender)
 		return p
 	}
 	err := do()
@@ -63,7 +64,7 @@ func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error 
 	}
 	// The entry is written before the response: a client that disconnects cannot prevent
 	// it.
-	s.audit.write(*d, by)
+	s.audit.write(*d, sender)
 	return err
 }
 
@@ -82,7 +83,7 @@ type auditLog struct {
 	// mu guards the fields below. It also keeps the lines of the file whole and in order.
 	mu       sync.Mutex
 	file     *os.File     // nil if none is configured
-	writeErr error        // of the last line
+	writeErr error        // the error of the last write, or nil
 	torn     bool         // a part of a line was written
 	last     []AuditEntry // oldest first
 	refused  *rate.Limiter
@@ -120,7 +121,7 @@ func (t *auditLog) close() error {
 
 // refuse records a change that was refused. A client without a token can cause any number
 // of refusals, so their rate is limited; the next entry counts the skipped ones.
-func (t *auditLog) refuse(d AuditEntry, by actor) {
+func (t *auditLog) refuse(d AuditEntry, sender actor) {
 	t.mu.Lock()
 	// write takes the mutex again, so each path unlocks first.
 	if !t.refused.Allow() {
@@ -131,23 +132,22 @@ func (t *auditLog) refuse(d AuditEntry, by actor) {
 	d.Skipped, t.skipped = t.skipped, 0
 	t.mu.Unlock()
 	d.Result = "refused"
-	t.write(d, by)
+	t.write(d, sender)
 }
 
 // begin writes an entry to the file before the change is made.
-func (t *auditLog) begin(d AuditEntry, by actor) error {
+func (t *auditLog) begin(d AuditEntry, sender actor) error {
 	d.Result = "begun"
-	d.complete(by)
+	d.complete(sender)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.append(d)
 	return t.writeErr
 }
 
-// complete sets what the server knows about an entry.
-func (d *AuditEntry) complete(by actor) {
-	// All of these come from the server; a client cannot set them.
-	d.Time, d.Actor, d.Role, d.Address = time.Now().UTC(), by.name, string(by.role), by.address
+// complete sets the fields of an entry that a client cannot choose, and escapes the others.
+func (d *AuditEntry) complete(sender actor) {
+	d.Time, d.Actor, d.Role, d.Address = time.Now().UTC(), sender.name, string(sender.role), sender.address
 	if d.Key != "" {
 		d.KeyHash = hashed(d.Key)
 	}
@@ -157,8 +157,8 @@ func (d *AuditEntry) complete(by actor) {
 }
 
 // write completes and records an entry.
-func (t *auditLog) write(d AuditEntry, by actor) {
-	d.complete(by)
+func (t *auditLog) write(d AuditEntry, sender actor) {
+	d.complete(sender)
 	t.log.Info("admin: "+d.Action, "actor", d.Actor, "role", d.Role, "address", d.Address, "key", d.Key, "key_hash", d.KeyHash,
 		"before", d.Before, "reason", d.Reason, "result", d.Result, "code", string(d.Code))
 	t.store(d)

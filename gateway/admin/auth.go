@@ -11,9 +11,8 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// auth decides which clients may make which requests.
-// It has no mutex: the configuration and keys never change, and the others have their
-// own.
+// auth decides which clients may make which requests. It has no mutex: cfg, keys and
+// origin never change, and limits and sessions have their own.
 type auth struct {
 	cfg      *config.Admin
 	keys     []tokenKey
@@ -66,34 +65,35 @@ func setSecurityHeaders(h http.Header) {
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*http.Request, *Problem) {
 	// The address is that of the connection. X-Forwarded-For does not replace it: any
 	// client can send one.
-	by := actor{name: "anonymous", address: address(r), tls: r.TLS != nil}
-	p := s.auth.authorize(r, &by, s.o.Prefix)
+	sender := actor{name: "anonymous", address: address(r), tls: r.TLS != nil}
+	p := s.auth.authorize(r, &sender, s.o.Prefix)
 	if p != nil {
 		// Refused reads change nothing, and would push changes out of the log.
 		if !safe(r.Method) {
-			s.audit.refuse(AuditEntry{Action: sanitize(r.Method) + " " + sanitize(r.URL.Path), Code: p.Code}, by)
+			s.audit.refuse(AuditEntry{Action: sanitize(r.Method) + " " + sanitize(r.URL.Path), Code: p.Code}, sender)
 		}
 		return nil, p
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody+1) // huma reports a body above maxBody; this is the backstop
-	return r.WithContext(context.WithValue(r.Context(), actorKey{}, by)), nil
+	return r.WithContext(context.WithValue(r.Context(), actorKey{}, sender)), nil
 }
 
 // authorize finds the sender of a request, and returns the reason to refuse it, or nil. The
 // order is that of cost and trust: host and rate need no secrets, the origin is checked
 // before any cookie counts, and roles come last.
-func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
+func (d *auth) authorize(r *http.Request, sender *actor, prefix string) *Problem {
 	if !d.ownHost(r) {
 		return problem(HostRefused, "the host %s is not accepted: use the listen address or localhost, or add the host to admin.hosts", sanitize(r.Host))
 	}
-	if p := d.limits.allow(by.address); p != nil {
+	if p := d.limits.allow(sender.address); p != nil {
 		return p
 	}
-	// Before authentication: a browser sends the session cookie with requests of other sites.
+	// The origin is checked before the cookie: a browser may send the cookie with requests
+	// of other sites.
 	if err := d.origin.Check(r); err != nil {
 		return problem(CrossOrigin, "the request comes from a page of another site: %v", err)
 	}
-	if p := d.identify(r, by); p != nil {
+	if p := d.identify(r, sender); p != nil {
 		return p
 	}
 	path := strings.TrimPrefix(r.URL.Path, prefix)
@@ -102,14 +102,14 @@ func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
 	// beginSession and login check the token. Even a read-only API has sessions.
 	case open:
 		return nil
-	case by.role == "":
+	case sender.role == "":
 		return problem(Unauthenticated, "a token is required: send Authorization: Bearer …")
 	case safe(r.Method):
 		return nil
 	case d.cfg.ReadOnly:
 		return problem(ReadOnly, "the API is configured as read-only")
-	case by.role != config.Operate:
-		return problem(Forbidden, "%s has the role view: use a token with the role operate", sanitize(by.name))
+	case sender.role != config.Operate:
+		return problem(Forbidden, "%s has the role view: use a token with the role operate", sanitize(sender.name))
 	}
 	return nil
 }
@@ -156,12 +156,12 @@ func address(r *http.Request) string {
 	if err != nil {
 		return sanitize(r.RemoteAddr)
 	}
-	// One client must not count as two: 127.0.0.1 and ::ffff:127.0.0.1 are the same.
+	// 127.0.0.1 and ::ffff:127.0.0.1 are one client, and must not count as two.
 	return ap.Addr().Unmap().WithZone("").String()
 }
 
-// safe reports whether a method changes nothing.
-// TRACE is not among them, and no operation has it.
+// safe reports whether a method changes nothing. TRACE is left out, because no operation
+// has it.
 func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A refused client does not decide how many bytes of it are logged.
+// A refused client cannot fill the log with a long method.
 func TestALongMethodIsCut(t *testing.T) {
 	w := open(t, func(o *admin.Options) {
 		o.Config.Tokens = []config.AdminToken{{Name: "ann", Role: config.View, SHA256: strings.Repeat("ab", 32)}}
@@ -19,15 +19,15 @@ func TestALongMethodIsCut(t *testing.T) {
 	got := httptest.NewRecorder()
 	w.api.ServeHTTP(got, r)
 	if got.Code != http.StatusUnauthorized {
-		t.Fatalf("got %d", got.Code)
+		t.Fatalf("the status is %d, want 401", got.Code)
 	}
 	if n := w.log.Len(); n > 2_000 || !strings.Contains(w.log.String(), "MMM") {
-		t.Errorf("the log has %d bytes", n)
+		t.Errorf("the log has %d bytes, want at most 2,000 with the start of the method", n)
 	}
 }
 
-// Without tokens, the address authenticates a client. Behind a proxy it is the proxy's,
-// and proves nothing (30).
+// An open API authenticates clients by their address. The address of a forwarded request is
+// the proxy's, so such a request is refused.
 func TestALocalProxyIsNotAuthenticated(t *testing.T) {
 	for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"} {
 		w := open(t)
@@ -38,16 +38,16 @@ func TestALocalProxyIsNotAuthenticated(t *testing.T) {
 	w := open(t, func(o *admin.Options) { o.Config.Insecure = true })
 	w.header.Set("Via", "1.1 proxy")
 	if r := w.get("/api/v1/locks"); !strings.Contains(string(r.text), "locks") {
-		t.Errorf("got %s", r.text)
+		t.Errorf("with Insecure, a forwarded request gets %s, want the locks", r.text)
 	}
 }
 
-// A resolution has a status that ends a request.
+// The response of a resolution must have a final status, not 1xx.
 func TestAResolutionHasAFinalStatus(t *testing.T) {
 	w := open(t)
-	id := leave(t, w.orders(), "a")
+	id := abandonClaim(t, w.orders(), "a")
 	for _, status := range []int{100, 103, 199} {
-		w.post(at("claims", id)+"/resolve", map[string]any{
+		w.post(pathOf("claims", id)+"/resolve", map[string]any{
 			"outcome": "done", "reason": "it is", "response": map[string]any{"status": status},
 		}).problem(http.StatusUnprocessableEntity, admin.Invalid)
 		if _, err := (admin.Resolution{Outcome: "done", Response: &admin.Response{Status: status}}).Stored(); err == nil {
@@ -56,7 +56,7 @@ func TestAResolutionHasAFinalStatus(t *testing.T) {
 	}
 }
 
-// Rules do not contain passwords, however the URL is written (35).
+// Rules do not contain passwords, however the URL is written.
 func TestRulesContainNoPasswords(t *testing.T) {
 	for _, url := range []string{
 		"redis://me:hunter2@a", "redis+sentinel://a,b/main?sentinel_password=hunter2", "redis://a?sentinel_password=hunter2;x",
@@ -66,7 +66,7 @@ func TestRulesContainNoPasswords(t *testing.T) {
 			o.Rules = func() *config.Config { return &config.Config{Engine: config.Engine{URL: url}} }
 		})
 		if r := w.get("/api/v1/rules"); strings.Contains(string(r.text), "hunter2") || !strings.Contains(string(r.text), "engine") {
-			t.Errorf("%s: %s", url, r.text)
+			t.Errorf("the rules with the engine %s are %s, want the engine without its password", url, r.text)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Claim struct {
 	State string    `json:"state" enum:"absent,running,done,failed,unknown" doc:"unknown: the work began, and its outcome is not known."`
 	Fence uint64    `json:"fence" doc:"The fence of the latest attempt. It grows with each attempt."`
 	Began time.Time `json:"began" doc:"When the latest attempt was granted, by the engine's clock."`
-	TTLMS int64     `json:"ttl_ms" doc:"What is left of the lease while the work runs; later, the time until the record expires."`
+	TTLMS int64     `json:"ttl_ms" doc:"While the work runs, the time left on its lease; later, the time until the record expires."`
 }
 
 // A ClaimDetail is a Claim with a description of its stored result.
@@ -90,7 +90,7 @@ func (q KeyQuery) IDs(name string) (ids []string, err error) {
 			continue
 		}
 		routes := []string{q.Route}
-		if scope == guard.PerRoute { // of a guard in a program, or of the middleware
+		if scope == guard.PerRoute { // a guard in a program uses the route as given, the middleware uses RouteOf
 			method, _, _ := strings.Cut(q.Route, " ")
 			routes = append(routes, interlockhttp.RouteOf(method, q.Route))
 		}
@@ -216,7 +216,7 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 			return err
 		}
 		out = claim(rec)
-		// Also for a conflict: the entry shows why the deletion was refused.
+		// A refused deletion records the state, too, which shows why it was refused.
 		entry.setBefore(out.Claim)
 		switch rec.State {
 		case engine.Absent:

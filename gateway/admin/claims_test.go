@@ -16,10 +16,11 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-func configured() *config.Admin { return &config.Admin{Listen: "127.0.0.1:7070", Open: true} }
+// openConfig grants every client on this machine access, without tokens.
+func openConfig() *config.Admin { return &config.Admin{Listen: "127.0.0.1:7070", Open: true} }
 
-// leave creates a claim with an unknown outcome, and returns its id.
-func leave(t *testing.T, g *guard.Guard[string], key string) string {
+// abandonClaim creates a claim with an unknown outcome, and returns its id.
+func abandonClaim(t *testing.T, g *guard.Guard[string], key string) string {
 	t.Helper()
 	_, c, err := g.Begin(t.Context(), guard.ID(key))
 	if err == nil {
@@ -30,7 +31,7 @@ func leave(t *testing.T, g *guard.Guard[string], key string) string {
 	}
 	s, err := g.Lookup(t.Context(), guard.ID(key))
 	if err != nil || s.State != engine.Unknown {
-		t.Fatalf("the outcome is %v, error %v", s.State, err)
+		t.Fatalf("the claim is %v, error %v; want an unknown outcome", s.State, err)
 	}
 	return s.Key
 }
@@ -46,7 +47,7 @@ func TestClaims(t *testing.T) {
 	t.Run("claims are listed by guard, state and pattern", func(t *testing.T) {
 		w := open(t)
 		g := w.orders()
-		unknown := leave(t, g, "a")
+		unknown := abandonClaim(t, g, "a")
 		if _, err := result(t, g, "b"); err != nil {
 			t.Fatal(err)
 		}
@@ -56,13 +57,13 @@ func TestClaims(t *testing.T) {
 		} {
 			var list admin.Claims
 			if w.get("/api/v1/claims" + query).into(&list); len(list.Claims) != want {
-				t.Errorf("%q lists %+v, want %d", query, list.Claims, want)
+				t.Errorf("the query %q lists %+v, want %d claims", query, list.Claims, want)
 			}
 		}
 		var c admin.ClaimDetail
-		w.get(at("claims", unknown)).into(&c)
+		w.get(pathOf("claims", unknown)).into(&c)
 		if c.ID != unknown || c.Guard != "order" || c.State != "unknown" || c.Fence == 0 || c.TTLMS <= 0 || c.Began.IsZero() || c.Result != nil {
-			t.Errorf("it is %+v", c)
+			t.Errorf("the claim is %+v", c)
 		}
 	})
 	t.Run("a stored result is described, not shown", func(t *testing.T) {
@@ -73,11 +74,11 @@ func TestClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, _ := g.Lookup(t.Context(), guard.ID("a"))
-		r := w.get(at("claims", s.Key))
+		r := w.get(pathOf("claims", s.Key))
 		var c admin.ClaimDetail
 		r.into(&c)
 		if c.Result == nil || c.Result.Holds != "result" || c.Result.Bytes == 0 || c.Result.Encrypted || strings.Contains(string(r.text), "secret") {
-			t.Errorf("the claim is %s", r.text)
+			t.Errorf("the claim is %s, want a description of its result without the content", r.text)
 		}
 	})
 	t.Run("an operator resolves a claim", func(t *testing.T) {
@@ -92,11 +93,11 @@ func TestClaims(t *testing.T) {
 		} {
 			body["reason"] = "x"
 			word, want, _ := strings.Cut(outcome, ": ")
-			id := leave(t, g, outcome)
+			id := abandonClaim(t, g, outcome)
 			var c admin.ClaimDetail
-			w.post(at("claims", id)+"/resolve", body).into(&c)
+			w.post(pathOf("claims", id)+"/resolve", body).into(&c)
 			if state := map[string]string{"done": "done", "failed": "failed", "free": "absent"}[word]; c.State != state {
-				t.Errorf("%s: the state is %s", outcome, c.State)
+				t.Errorf("%s: the state is %s, want %s", outcome, c.State, state)
 			}
 			got, err := result(t, g, outcome)
 			var failed *guard.FailedError
@@ -118,7 +119,7 @@ func TestClaims(t *testing.T) {
 		}
 		defer m.Close(t.Context())
 		h := m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the bank hung up") }))
-		ask := func() (resp *httptest.ResponseRecorder) {
+		pay := func() (resp *httptest.ResponseRecorder) {
 			defer func() { _ = recover() }()
 			r := httptest.NewRequest(http.MethodPost, "/pay", strings.NewReader("{}"))
 			r.Header.Set("Idempotency-Key", "8e03978e-40d5-43dd-bc93-6894a57f9324")
@@ -126,17 +127,17 @@ func TestClaims(t *testing.T) {
 			h.ServeHTTP(resp, r)
 			return resp
 		}
-		ask()
+		pay()
 		var list admin.Claims
 		if w.get("/api/v1/claims?guard=pay&state=unknown").into(&list); len(list.Claims) != 1 {
-			t.Fatalf("listed %+v", list)
+			t.Fatalf("the claims with an unknown outcome are %+v, want one", list)
 		}
-		w.post(at("claims", list.Claims[0].ID)+"/resolve", map[string]any{
+		w.post(pathOf("claims", list.Claims[0].ID)+"/resolve", map[string]any{
 			"outcome": "done", "reason": "paid, says the bank",
 			"response": map[string]any{"status": 201, "content_type": "application/json", "body": `{"paid":true}`},
 		}).into(&admin.ClaimDetail{})
 		time.Sleep(guard.DefaultLocalCache)
-		resp := ask()
+		resp := pay()
 		if resp.Code != 201 || resp.Body.String() != `{"paid":true}` || resp.Header().Get("Content-Type") != "application/json" ||
 			resp.Header().Get("Idempotent-Replayed") != "true" {
 			t.Errorf("the client gets %d %v %s", resp.Code, resp.Header(), resp.Body)
@@ -145,14 +146,14 @@ func TestClaims(t *testing.T) {
 	t.Run("after its record is deleted, work runs again", func(t *testing.T) {
 		w := open(t)
 		g := w.orders()
-		id := leave(t, g, "a")
+		id := abandonClaim(t, g, "a")
 		var was admin.ClaimDetail
-		if w.post(at("claims", id)+"/expire", why).into(&was); was.State != "unknown" {
-			t.Errorf("it was %+v", was)
+		if w.post(pathOf("claims", id)+"/expire", reasonBody).into(&was); was.State != "unknown" {
+			t.Errorf("the deleted record is %+v, want an unknown outcome", was)
 		}
-		w.get(at("claims", id)).problem(404, admin.NotFound)
+		w.get(pathOf("claims", id)).problem(404, admin.NotFound)
 		if got, err := result(t, g, "a"); got != "ran" || err != nil {
-			t.Errorf("the next call gets %q, %v", got, err)
+			t.Errorf("the next call gets %q, %v; want it to run", got, err)
 		}
 	})
 	t.Run("impossible requests are problems", func(t *testing.T) {
@@ -164,27 +165,27 @@ func TestClaims(t *testing.T) {
 		}
 		defer c.Abandon()
 		s, _ := g.Lookup(t.Context(), guard.ID("running"))
-		w.post(at("claims", s.Key)+"/expire", why).problem(409, admin.Conflict)
-		w.post(at("claims", s.Key)+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(409, admin.Conflict)
-		w.get(at("claims", "order:missing")).problem(404, admin.NotFound)
-		w.post(at("claims", "order:missing")+"/expire", why).problem(404, admin.NotFound)
-		w.post(at("claims", "order:missing")+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(404, admin.NotFound)
-		id := leave(t, g, "a")
+		w.post(pathOf("claims", s.Key)+"/expire", reasonBody).problem(409, admin.Conflict)
+		w.post(pathOf("claims", s.Key)+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(409, admin.Conflict)
+		w.get(pathOf("claims", "order:missing")).problem(404, admin.NotFound)
+		w.post(pathOf("claims", "order:missing")+"/expire", reasonBody).problem(404, admin.NotFound)
+		w.post(pathOf("claims", "order:missing")+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(404, admin.NotFound)
+		id := abandonClaim(t, g, "a")
 		for _, body := range []map[string]any{
 			{"outcome": "done"}, {"outcome": "lost", "reason": "x"}, {"reason": "x"}, {"outcome": "free", "result": 1, "reason": "x"},
 			{"outcome": "done", "error": "x", "reason": "x"}, {"outcome": "done", "result": 1, "response": map[string]any{"status": 200}, "reason": "x"},
 			{"outcome": "done", "response": map[string]any{"status": 9999}, "reason": "x"},
 			{"outcome": "done", "response": map[string]any{"status": 200, "content_type": "a\r\nb: c"}, "reason": "x"},
 		} {
-			w.post(at("claims", id)+"/resolve", body).problem(422, admin.Invalid)
+			w.post(pathOf("claims", id)+"/resolve", body).problem(422, admin.Invalid)
 		}
 		w.get("/api/v1/claims?state=odd").problem(422, admin.Invalid)
 	})
-	t.Run("an engine without records says so", func(t *testing.T) {
-		w := open(t, func(o *admin.Options) { o.Engine = forgetful{o.Engine} })
+	t.Run("an engine without records answers not_supported", func(t *testing.T) {
+		w := open(t, func(o *admin.Options) { o.Engine = lockOnly{o.Engine} })
 		w.get("/api/v1/claims").problem(409, admin.NotSupported)
-		w.get(at("claims", "x")).problem(409, admin.NotSupported)
-		w.post(at("claims", "x")+"/expire", why).problem(409, admin.NotSupported)
+		w.get(pathOf("claims", "x")).problem(409, admin.NotSupported)
+		w.post(pathOf("claims", "x")+"/expire", reasonBody).problem(409, admin.NotSupported)
 		w.get("/api/v1/locks").problem(409, admin.NotSupported)
 	})
 	t.Run("used tokens are the records of rules with forms", func(t *testing.T) {
@@ -193,18 +194,18 @@ func TestClaims(t *testing.T) {
 				return &config.Config{Rules: []config.Rule{{Form: "checkout", Policy: guard.Policy{Name: "order"}}, {Policy: guard.Policy{Name: "other"}}}}
 			}
 		})
-		leave(t, w.orders(), "a")
+		abandonClaim(t, w.orders(), "a")
 		var list admin.Claims
 		if w.get("/api/v1/tokens").into(&list); len(list.Claims) != 1 || list.Claims[0].Guard != "order" {
-			t.Errorf("listed %+v", list)
+			t.Errorf("the tokens are %+v, want the record of the rule with a form", list)
 		}
 		if open(t).get("/api/v1/tokens").into(&list); len(list.Claims) != 0 {
-			t.Errorf("without rules the list is %+v", list)
+			t.Errorf("without rules the tokens are %+v, want none", list)
 		}
 	})
 }
 
-// forgetful is an engine that supports locks only.
-type forgetful struct{ engine.Engine }
+// lockOnly is an engine that supports locks only.
+type lockOnly struct{ engine.Engine }
 
-func (forgetful) Capabilities() engine.Capabilities { return engine.Capabilities{} }
+func (lockOnly) Capabilities() engine.Capabilities { return engine.Capabilities{} }

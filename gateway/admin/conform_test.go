@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 )
 
-var update = flag.Bool("update", false, "write openapi.json anew")
+var update = flag.Bool("update", false, "rewrite openapi.json")
 
 // A document is the part of an OpenAPI document that responses are checked against.
 type document struct {
@@ -155,7 +155,7 @@ func TestDocument(t *testing.T) {
 	t.Run("the document is OpenAPI 3.1, with a schema and a summary for each operation", func(t *testing.T) {
 		d := documentOf(t, w.api)
 		if d.OpenAPI != "3.1.0" || len(d.Paths) < 15 {
-			t.Fatalf("it is OpenAPI %s with %d paths", d.OpenAPI, len(d.Paths))
+			t.Fatalf("the document is OpenAPI %s with %d paths, want 3.1.0 with at least 15", d.OpenAPI, len(d.Paths))
 		}
 		seen := map[string]bool{}
 		for path, operations := range d.Paths {
@@ -195,7 +195,7 @@ func TestDocument(t *testing.T) {
 	})
 	t.Run("an invalid prefix is refused", func(t *testing.T) {
 		for _, prefix := range []string{"admin", "/admin/", "/{x}", "/"} {
-			if _, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: configured(), Prefix: prefix}); err == nil {
+			if _, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: openConfig(), Prefix: prefix}); err == nil {
 				t.Errorf("%q was accepted", prefix)
 			}
 		}

@@ -48,39 +48,39 @@ func TestDocs(t *testing.T) {
 			}
 			text := "engine: memory\nto: http://127.0.0.1:9000\nprincipal: none\nrules: []\n" + b[2]
 			if cfg, errs := config.Parse("x.yaml", []byte(text)); cfg == nil || len(errs) > 0 {
-				t.Errorf("%s: %v in\n%s", file, errs, b[2])
+				t.Errorf("%s has an example that is refused with %v:\n%s", file, errs, b[2])
 			}
 		}
 	}
 	if !slices.Equal(shell[0], shell[1]) || len(shell[0]) != 5 {
 		t.Fatalf("the two pages have different commands: %q and %q", shell[0], shell[1])
 	}
-	runs(t, strings.Join(shell[0][1:], ""))
+	runCommands(t, strings.Join(shell[0][1:], ""))
 }
 
-// runs checks that the commands of a page work.
-func runs(t *testing.T, script string) {
+// runCommands checks that the commands of a page work.
+func runCommands(t *testing.T, script string) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("there is no %s here: the lines of the page were not run", tool)
+			t.Skipf("%s is not installed: the commands of the page were not run", tool)
 		}
 	}
-	w := open(t, guarded)
+	w := open(t, withTokens)
 	w.lock(w.client.Mutex("order:42"))
-	leave(t, w.orders(), "a")
+	abandonClaim(t, w.orders(), "a")
 	const address = "http://127.0.0.1:7070"
 	if !strings.Contains(script, address) {
-		t.Fatalf("no address in\n%s", script)
+		t.Fatalf("the address %s is not in\n%s", address, script)
 	}
 	c := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(script, address, w.server.URL))
 	c.Env = append(os.Environ(), "TOKEN="+operator, "no_proxy=127.0.0.1")
 	out, err := c.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v in\n%s\n%s", err, script, out)
+		t.Fatalf("the commands failed with %v:\n%s\ntheir output is\n%s", err, script, out)
 	}
 	for _, want := range []string{`"key":"order:42"`, `"state":"absent"`, `"action":"release"`, `"action":"resolve:free"`, ": welcome"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("%s is not in\n%s", want, out)
+			t.Errorf("%s is not in the output of the commands:\n%s", want, out)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type Events struct {
 
 	locks   *rate.Limiter
 	skipped atomic.Int64
-	client  atomic.Pointer[func() *interlock.Client] // the API's; its prefix is cut off keys
+	client  atomic.Pointer[func() *interlock.Client] // returns the API's client, whose prefix is removed from keys
 
 	// mu guards the fields below. Publishers hold it for a few assignments only.
 	mu      sync.Mutex
@@ -98,12 +98,12 @@ func (e *Events) publishLock(kind string, data LockEvent) {
 }
 
 // id returns the ID of an event. The epoch makes the IDs of a previous process unknown,
-// so that a client which reconnects is told about the gap.
+// so that a client which reconnects gets an event about the gap.
 func (e *Events) id(n uint64) string { return e.epoch + "-" + strconv.FormatUint(n, 10) }
 
 // after returns the number of the event after the one with an ID, and whether all events
 // from there on are still in memory.
-func (e *Events) after(id string) (n uint64, whole bool) {
+func (e *Events) after(id string) (n uint64, complete bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if id == "" {
@@ -111,9 +111,9 @@ func (e *Events) after(id string) (n uint64, whole bool) {
 	}
 	// An unknown ID restarts at the oldest event, and the client gets an event "missed".
 	oldest := e.next - uint64(len(e.ring))
-	born, number, _ := strings.Cut(id, "-")
+	epoch, number, _ := strings.Cut(id, "-")
 	last, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || born != e.epoch || last >= e.next || last+1 < oldest {
+	if err != nil || epoch != e.epoch || last >= e.next || last+1 < oldest {
 		return oldest, false
 	}
 	return last + 1, true
@@ -121,7 +121,7 @@ func (e *Events) after(id string) (n uint64, whole bool) {
 
 // from returns the events from a number on, and a channel that is closed when there are
 // more. ok is false if some are no longer in memory, or the events are closed.
-func (e *Events) from(n uint64) (events []Event, news <-chan struct{}, ok bool) {
+func (e *Events) from(n uint64) (events []Event, more <-chan struct{}, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed || n+uint64(len(e.ring)) < e.next {
@@ -146,7 +146,7 @@ func (e *Events) enter() bool {
 	return true
 }
 
-// leave ends what enter began.
+// leave counts a stream that has ended.
 func (e *Events) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

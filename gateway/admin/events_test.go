@@ -65,15 +65,15 @@ func (l *listener) next() (e admin.Event) {
 		}
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			if err := json.Unmarshal([]byte(data), &e); err != nil || e.ID != id {
-				l.t.Fatalf("%v in %s with the id %s", err, data, id)
+				l.t.Fatalf("the event %s with the id %s cannot be decoded, or has another id: %v", data, id, err)
 			}
 			return e
 		}
 	}
 }
 
-// is checks the kind of the next event.
-func (l *listener) is(kind string) admin.Event {
+// wantNext returns the next event, and checks its kind.
+func (l *listener) wantNext(kind string) admin.Event {
 	l.t.Helper()
 	e := l.next()
 	if e.Kind != kind {
@@ -87,10 +87,10 @@ func TestEvents(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
 		hold := w.lock(w.client.Mutex("a:1"))
-		if what := l.is("lock.acquired").Data.(map[string]any); what["key"] != "a:1" || what["owner"] == hold.Holder() {
+		if what := l.wantNext("lock.acquired").Data.(map[string]any); what["key"] != "a:1" || what["owner"] == hold.Holder() {
 			t.Errorf("the event is %v", what)
 		}
-		w.post(at("locks", "a:1")+"/release", why)
+		w.post(pathOf("locks", "a:1")+"/release", reasonBody)
 		for kinds := map[string]bool{"admin": true, "lock.lost": true}; len(kinds) > 0; {
 			e := l.next()
 			if !kinds[e.Kind] {
@@ -99,15 +99,15 @@ func TestEvents(t *testing.T) {
 			delete(kinds, e.Kind)
 		}
 		w.api.Publish("gateway", map[string]string{"rule": "pay"})
-		l.is("gateway")
-		w.api.Publish("odd", func() {}) // has no JSON
-		l.is("odd")
+		l.wantNext("gateway")
+		w.api.Publish("odd", func() {}) // a function cannot be encoded as JSON
+		l.wantNext("odd")
 	})
 	t.Run("the error of a lock event contains no holder", func(t *testing.T) {
 		events := admin.NewEvents()
 		l := open(t, func(o *admin.Options) { o.Events = events }).listen("")
 		events.Trace().Contended(interlock.Contended{Key: "a:1", Holder: "id-of-the-holder:1", Err: errors.New("held by id-of-the-holder:1")})
-		if what := l.is("lock.contended").Data.(map[string]any); strings.Contains(fmt.Sprint(what), "id-of-the-holder") || !strings.HasPrefix(what["error"].(string), "held by ") {
+		if what := l.wantNext("lock.contended").Data.(map[string]any); strings.Contains(fmt.Sprint(what), "id-of-the-holder") || !strings.HasPrefix(what["error"].(string), "held by ") {
 			t.Errorf("the event is %v", what)
 		}
 	})
@@ -115,30 +115,30 @@ func TestEvents(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
 		w.api.Publish("one", 1)
-		first := l.is("one")
+		first := l.wantNext("one")
 		l.cancel()
 		w.api.Publish("two", 2)
 		w.api.Publish("three", 3)
 		l = w.listen(first.ID)
-		l.is("two")
-		l.is("three")
+		l.wantNext("two")
+		l.wantNext("three")
 	})
 	t.Run("a client that reconnects too late, or after a restart, learns that it missed events", func(t *testing.T) {
 		w := open(t)
 		w.api.Publish("first", nil)
 		l := w.listen("another-1")
-		l.is("missed")
-		first := l.is("first")
+		l.wantNext("missed")
+		first := l.wantNext("first")
 		l.cancel()
 		for i := range 5000 {
 			w.api.Publish("many", i)
 		}
 		l = w.listen(first.ID)
-		l.is("missed")
-		if e := l.is("many"); e.Data.(float64) != 5000-4096 {
+		l.wantNext("missed")
+		if e := l.wantNext("many"); e.Data.(float64) != 5000-4096 {
 			t.Errorf("the stream resumes with %+v", e)
 		}
-		w.listen("nonsense").is("missed")
+		w.listen("nonsense").wantNext("missed")
 	})
 	t.Run("the number of streams is limited", func(t *testing.T) {
 		events := admin.NewEvents()
@@ -170,7 +170,7 @@ func TestEvents(t *testing.T) {
 			n++
 		}
 		if n > 2*4096 {
-			t.Errorf("the client received %d events", n)
+			t.Errorf("the slow client received %d events, want at most %d", n, 2*4096)
 		}
 	})
 	t.Run("streams end with the server", func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestEvents(t *testing.T) {
 		l := w.listen("")
 		w.end()
 		if e := l.next(); e.ID != "" {
-			t.Errorf("the client receives %+v", e)
+			t.Errorf("after the server has ended, the client receives %+v", e)
 		}
 		w.get("/api/v1/events").problem(503, admin.TooManyStreams)
 	})
@@ -200,11 +200,11 @@ func TestEvents(t *testing.T) {
 		}
 	})
 	t.Run("a stream ends with its session", func(t *testing.T) {
-		w := open(t, guarded)
+		w := open(t, withTokens)
 		w.get("/api/v1/events").problem(401, admin.Unauthenticated)
 		value, _, _ := strings.Cut(w.post("/api/v1/session", map[string]any{"token": viewer}).header.Get("Set-Cookie"), ";")
 		l := w.with("Cookie", value).listen("")
 		w.api.Publish("one", 1)
-		l.is("one")
+		l.wantNext("one")
 	})
 }

@@ -32,10 +32,10 @@ type fixture struct {
 	header http.Header // of every request
 }
 
-// open returns a fixture; the changes are applied to its options first.
+// open returns a fixture with a server. The changes are applied to its options first.
 func open(t *testing.T, change ...func(*admin.Options)) *fixture {
 	t.Helper()
-	w := closed(t, change...)
+	w := openWithoutServer(t, change...)
 	w.server = httptest.NewServer(w.api)
 	t.Cleanup(func() {
 		w.end()
@@ -44,8 +44,8 @@ func open(t *testing.T, change ...func(*admin.Options)) *fixture {
 	return w
 }
 
-// closed returns a fixture without a server, for virtual time.
-func closed(t *testing.T, change ...func(*admin.Options)) *fixture {
+// openWithoutServer returns a fixture for tests with virtual time.
+func openWithoutServer(t *testing.T, change ...func(*admin.Options)) *fixture {
 	t.Helper()
 	w := &fixture{t: t, log: new(bytes.Buffer), header: http.Header{}}
 	o := admin.Options{Engine: memory.New(), Config: &config.Admin{Listen: "127.0.0.1:7070", Open: true}, Events: admin.NewEvents()}
@@ -134,12 +134,12 @@ func (w *fixture) post(path string, body any) *reply { w.t.Helper(); return w.ca
 func (r *reply) into(v any) {
 	r.t.Helper()
 	if r.status != http.StatusOK {
-		r.t.Fatalf("the answer is %d: %s", r.status, r.text)
+		r.t.Fatalf("the response is %d %s, want 200", r.status, r.text)
 	}
 	d := json.NewDecoder(bytes.NewReader(r.text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		r.t.Fatalf("%v in %s", err, r.text)
+		r.t.Fatalf("the response %s cannot be decoded: %v", r.text, err)
 	}
 }
 
@@ -165,11 +165,11 @@ func (w *fixture) lock(l interlock.Locker) *interlock.Hold {
 	return hold
 }
 
-// at returns the path of a lock or claim.
-func at(kind, key string) string { return "/api/v1/" + kind + "/" + url.PathEscape(key) }
+// pathOf returns the path of a lock or claim.
+func pathOf(kind, key string) string { return "/api/v1/" + kind + "/" + url.PathEscape(key) }
 
-// why is a body with a reason only.
-var why = map[string]any{"reason": "the host is gone"}
+// reasonBody is a body with a reason only.
+var reasonBody = map[string]any{"reason": "the host is gone"}
 
 // orders returns a guard with OnUnknown: Hold.
 func (w *fixture) orders() *guard.Guard[string] {
@@ -182,8 +182,9 @@ func (w *fixture) orders() *guard.Guard[string] {
 	return g
 }
 
-// answered sends a request without a server, and checks the status.
-func answered(t *testing.T, api *admin.Server, method, path, body string, status int) string {
+// serve sends a request to the API without a server, checks the status, and returns the
+// body.
+func serve(t *testing.T, api *admin.Server, method, path, body string, status int) string {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:1"
@@ -196,10 +197,10 @@ func answered(t *testing.T, api *admin.Server, method, path, body string, status
 	return rec.Body.String()
 }
 
-// ask sends a GET without a server.
-func ask[T any](t *testing.T, api *admin.Server, path string) (v T) {
+// serveGet sends a GET to the API without a server, and decodes the response.
+func serveGet[T any](t *testing.T, api *admin.Server, path string) (v T) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(answered(t, api, "GET", path, "", 200)), &v); err != nil {
+	if err := json.Unmarshal([]byte(serve(t, api, "GET", path, "", 200)), &v); err != nil {
 		t.Fatal(err)
 	}
 	return v

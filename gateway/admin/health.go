@@ -111,10 +111,10 @@ func (s *Server) checks(ctx context.Context) []Check {
 	if e, ok := s.o.Engine.(*standby.Engine); ok && err == nil {
 		err = e.State().Closed
 	}
-	// Otherwise a load balancer would take out all gateways at once, although they can
-	// serve.
+	// A gateway that works without the engine stays ready. Otherwise a load balancer would
+	// remove all gateways at once, although they can serve.
 	if s.o.Degrades != nil && s.o.Degrades() {
-		err = nil // the gateway works without the engine
+		err = nil
 	}
 	checks := []Check{check("engine", err)}
 	if s.o.Rules != nil {
@@ -144,8 +144,8 @@ func allOK(checks []Check) bool {
 // no token, and accept any Host field: load balancers send neither.
 func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
 	// Only GET and HEAD are probes. Any other method has to pass admit first.
-	path, ours := strings.CutPrefix(r.URL.Path, s.o.Prefix)
-	if !ours || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	path, found := strings.CutPrefix(r.URL.Path, s.o.Prefix)
+	if !found || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, false
 	}
 	switch path {
@@ -171,8 +171,7 @@ func (s *Server) HealthHandler() http.Handler {
 	})
 }
 
-// reloadNotice returns a notice if the last reload failed. The process is ready all the
-// same.
+// reloadNotice returns a notice if the last reload failed. Such a process is still ready.
 func (s *Server) reloadNotice() string {
 	if last := s.reloaded(); last != nil && !last.OK {
 		return "the last reload failed at " + last.Time.Format(time.RFC3339) + "; the previous configuration stays in use; see the log, or /api/v1/rules"

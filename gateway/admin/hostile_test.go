@@ -44,7 +44,7 @@ func hostile() (names []string) {
 	return names
 }
 
-// 32 and 33: keys are untrusted. Programs get them unchanged, and people get them escaped.
+// Keys are untrusted. Programs get them unchanged; logs contain them escaped.
 func TestSecurity32HostileNames(t *testing.T) {
 	w := open(t)
 	names, locked := hostile(), map[string]bool{}
@@ -56,7 +56,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 		locked[name] = true
 	}
 	if len(locked) != 500 {
-		t.Fatalf("%d names", len(locked))
+		t.Fatalf("there are %d names, want 500", len(locked))
 	}
 	t.Run("hostile names are listed unchanged", func(t *testing.T) {
 		seen := map[string]bool{}
@@ -78,8 +78,8 @@ func TestSecurity32HostileNames(t *testing.T) {
 	})
 	t.Run("each lock is found by its path and released", func(t *testing.T) {
 		for i, name := range names {
-			path := at("locks", name)
-			if name == "." || name == ".." || name == "/" || i%2 == 1 { // clients take these for directories
+			path := pathOf("locks", name)
+			if name == "." || name == ".." || name == "/" || i%2 == 1 { // clients read the first three as directories
 				path = "/api/v1/locks/" + base64.RawURLEncoding.EncodeToString([]byte(name)) + "?encoding=base64url"
 			}
 			var l admin.LockDetail
@@ -96,7 +96,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 		var audit admin.Audit
 		w.get("/api/v1/audit?limit=1000").into(&audit)
 		if len(audit.Entries) != 50 {
-			t.Fatalf("%d lines", len(audit.Entries))
+			t.Fatalf("the audit log has %d entries, want 50", len(audit.Entries))
 		}
 		for _, d := range audit.Entries {
 			for _, text := range []string{d.Key, d.Reason} {
@@ -104,7 +104,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 					t.Errorf("%q is recorded unescaped", text)
 				}
 				if len(text) > 5000 {
-					t.Errorf("%d bytes are recorded", len(text))
+					t.Errorf("%d bytes of a name are recorded, want at most 5,000", len(text))
 				}
 			}
 		}
@@ -121,14 +121,14 @@ func TestSecurity32HostileNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id := leave(t, g, "x")
+			id := abandonClaim(t, g, "x")
 			var list admin.Claims
 			w.get("/api/v1/claims?guard=" + url.QueryEscape(name)).into(&list)
 			if len(list.Claims) != 1 || list.Claims[0].Guard != name || list.Claims[0].ID != id {
 				t.Fatalf("%q lists %+v", name, list.Claims)
 			}
 			var c admin.ClaimDetail
-			if w.get(at("claims", id)).into(&c); c.ID != id {
+			if w.get(pathOf("claims", id)).into(&c); c.ID != id {
 				t.Errorf("%q is returned as %+v", id, c)
 			}
 			_ = g.Close(t.Context())

@@ -29,10 +29,10 @@ type LockDetail struct {
 type Holder struct {
 	Owner  string   `json:"owner" doc:"A hash of the holder's id: with the id itself, a client could release the lock." example:"3c59dc048e885024"`
 	Kind   string   `json:"kind"`
-	Fence  uint64   `json:"fence" doc:"0 if the holder has none, such as one of another library."`
+	Fence  uint64   `json:"fence" doc:"0 if the holder has no fence, for example if it uses another library."`
 	Count  int      `json:"count" doc:"How often the holder has acquired a reentrant lock."`
 	HeldMS int64    `json:"held_ms,omitempty" doc:"How long it has held the lock, through all renewals, by the engine's clock. A process that passes the lock on among its own callers counts as one holder. Missing if the engine does not know."`
-	TTLMS  int64    `json:"ttl_ms" doc:"What is left of its lease; 0 if the lease has no end."`
+	TTLMS  int64    `json:"ttl_ms" doc:"The time left on its lease; 0 if the lease has no end."`
 	Client *Program `json:"client,omitempty" doc:"The holder's program, if the engine knows it."`
 }
 
@@ -102,13 +102,13 @@ func (s *Server) listLocks(ctx context.Context, in *struct{ PageQuery }) (*body[
 	return answer(out), nil
 }
 
-// badCursor returns the problem of a failed list. With a cursor, an error of no other
-// kind is the cursor's fault.
+// badCursor returns the problem of a failed list. If the request has a cursor, an error of
+// unknown kind is taken for an invalid cursor.
 func badCursor(err error, cursor string) error {
 	if p := explain(err); cursor == "" || p.Code != Failed {
 		return p
 	}
-	return problem(Invalid, "the cursor %s is not valid, or no longer: start without a cursor", sanitize(cursor))
+	return problem(Invalid, "the cursor %s is invalid or has expired: start without a cursor", sanitize(cursor))
 }
 
 // getLock does not answer 404: to an engine, a free lock and an unknown key are the same.

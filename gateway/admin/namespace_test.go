@@ -24,7 +24,7 @@ func TestNamespace(t *testing.T) {
 	shop, bank := w.client.With(interlock.Prefix("shop:")), w.client.With(interlock.Prefix("bank:"))
 	stream := w.listen("")
 	w.lock(shop.Mutex("pay:7"))
-	if what := stream.is("lock.acquired").Data.(map[string]any); what["key"] != "pay:7" {
+	if what := stream.wantNext("lock.acquired").Data.(map[string]any); what["key"] != "pay:7" {
 		t.Errorf("the event is %v", what)
 	}
 	theirs := w.lock(bank.Mutex("pay:8"))
@@ -58,16 +58,16 @@ func TestNamespace(t *testing.T) {
 			t.Fatalf("the records are %+v", claims)
 		}
 		var one admin.ClaimDetail
-		w.get(at("claims", claims.Claims[0].ID)).into(&one)
+		w.get(pathOf("claims", claims.Claims[0].ID)).into(&one)
 	})
 	t.Run("a lock of another namespace is neither shown nor released", func(t *testing.T) {
 		for _, key := range []string{"pay:8", "bank:pay:8"} {
 			var lock admin.LockDetail
-			w.get(at("locks", key)).into(&lock)
+			w.get(pathOf("locks", key)).into(&lock)
 			if len(lock.Holders) != 0 {
 				t.Errorf("%s is shown as %+v", key, lock)
 			}
-			w.post(at("locks", key)+"/release", why)
+			w.post(pathOf("locks", key)+"/release", reasonBody)
 		}
 		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "*", "confirm": 2, "reason": "all"}).problem(409, admin.Conflict)
 		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "*pay:8", "confirm": 0, "reason": "all"})
@@ -76,15 +76,15 @@ func TestNamespace(t *testing.T) {
 		}
 	})
 	t.Run("a record of another namespace is neither shown nor changed", func(t *testing.T) {
-		w.get(at("claims", foreign.Key)).problem(404, admin.NotFound)
-		w.post(at("claims", foreign.Key)+"/expire", why).problem(404, admin.NotFound)
-		w.post(at("claims", foreign.Key)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}).problem(404, admin.NotFound)
+		w.get(pathOf("claims", foreign.Key)).problem(404, admin.NotFound)
+		w.post(pathOf("claims", foreign.Key)+"/expire", reasonBody).problem(404, admin.NotFound)
+		w.post(pathOf("claims", foreign.Key)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}).problem(404, admin.NotFound)
 	})
 	t.Run("an operator finds a record by rule, user and key", func(t *testing.T) {
 		var found admin.Claims
 		w.get("/api/v1/claims?guard=order&user=ann&key=tok-1").into(&found)
 		if len(found.Claims) != 1 || found.Claims[0].State != "unknown" {
-			t.Fatalf("found %+v", found)
+			t.Fatalf("the query finds %+v, want the record with an unknown outcome", found)
 		}
 		for _, other := range []string{"guard=order&user=bob&key=tok-1", "guard=order&user=ann&key=tok-2", "guard=other&user=ann&key=tok-1", "guard=order&key=tok-1"} {
 			var none admin.Claims
@@ -95,12 +95,12 @@ func TestNamespace(t *testing.T) {
 		w.get("/api/v1/claims?user=ann&key=tok-1").problem(422, admin.Invalid)
 		w.get("/api/v1/claims?guard=order&user=ann").problem(422, admin.Invalid)
 		var after admin.ClaimDetail
-		w.post(at("claims", found.Claims[0].ID)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}).into(&after)
+		w.post(pathOf("claims", found.Claims[0].ID)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}).into(&after)
 	})
 	t.Run("the API follows a reload to another namespace", func(t *testing.T) {
 		cfg = &config.Config{Namespace: "bank"}
 		var lock admin.LockDetail
-		w.get(at("locks", "pay:8")).into(&lock)
+		w.get(pathOf("locks", "pay:8")).into(&lock)
 		if len(lock.Holders) != 1 {
 			t.Errorf("the lock is %+v", lock)
 		}
@@ -123,12 +123,12 @@ func TestARecordIsFoundInEachScope(t *testing.T) {
 		var found admin.Claims
 		w.get("/api/v1/claims?guard=order&key=" + url.QueryEscape("k-"+string(scope)) + query).into(&found)
 		if len(found.Claims) != 1 || found.Claims[0].State != "done" {
-			t.Errorf("%s: found %+v", scope, found)
+			t.Errorf("scope %s: the query finds %+v, want one record that is done", scope, found)
 		}
 	}
 }
 
-// A rule, or the middleware, names its route after the pattern.
+// The middleware names the route of a record after the pattern of its handler.
 func TestARecordOfTheMiddlewareIsFoundByItsRoute(t *testing.T) {
 	w := open(t)
 	once, err := interlockhttp.Once(w.client, guard.Policy{Name: "order", Scope: guard.PerRoute}, interlockhttp.User(func(*http.Request) string { return "ann" }))
@@ -144,18 +144,18 @@ func TestARecordOfTheMiddlewareIsFoundByItsRoute(t *testing.T) {
 		var found admin.Claims
 		w.get("/api/v1/claims?guard=order&key=k-1&user=ann&route=" + url.QueryEscape(route)).into(&found)
 		if len(found.Claims) != 1 || found.Claims[0].State != "done" {
-			t.Errorf("%s: found %+v", route, found)
+			t.Errorf("route %s: the query finds %+v, want one record that is done", route, found)
 		}
 	}
 }
 
-// Lists say how long a lock has been held, whatever its renewals.
+// Lists show how long a lock has been held, through all renewals.
 func TestHowLongALockIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := closed(t)
+		w := openWithoutServer(t)
 		hold := w.lock(w.client.Mutex("a:1"))
 		time.Sleep(time.Hour)
-		list := ask[admin.Locks](t, w.api, "/api/v1/locks")
+		list := serveGet[admin.Locks](t, w.api, "/api/v1/locks")
 		if len(list.Locks) != 1 || list.Locks[0].Holders[0].HeldMS != time.Hour.Milliseconds() {
 			t.Errorf("after an hour, the locks are %+v", list)
 		}

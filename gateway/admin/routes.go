@@ -20,8 +20,8 @@ const maxBody = 64 << 10
 // about is the description in the OpenAPI document, in Markdown.
 const about = `Locks, claims, rules and events of Interlock.
 
-Clients send a token (` + "`Authorization: Bearer …`" + `) or a session cookie. If no tokens are configured, clients on the
-loopback interface need neither. GET changes nothing. A change needs the role operate and a reason, and is recorded in the audit log.
+Clients send a token (` + "`Authorization: Bearer …`" + `) or a session cookie. Only an API that is open, for demos, serves clients on
+the loopback interface without either. GET changes nothing. A change needs the role operate and a reason, and is recorded in the audit log.
 
 Keys may contain any bytes: escape them before you print them. In a path they are percent-encoded, slashes included. With
 ` + "`?encoding=base64url`" + ` the key in the path is base64url instead; use it for the keys ., .. and /, which proxies and
@@ -53,7 +53,7 @@ func (s *Server) build() error {
 	s.eventRoutes()
 	s.sessionRoutes()
 	for _, unused := range []string{"ErrorModel", "ErrorDetail"} {
-		delete(s.api.OpenAPI().Components.Schemas.Map(), unused) // of huma, replaced by Problem
+		delete(s.api.OpenAPI().Components.Schemas.Map(), unused) // schemas of huma, which Problem replaces
 	}
 	text, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
 	if err != nil {

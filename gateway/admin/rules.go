@@ -77,7 +77,7 @@ func (s *Server) gatewayRoutes() {
 					return problem(NotSupported, "this process has no configuration file to reload")
 				}
 				err := s.o.Reload(ctx)
-				last.note(err)
+				last.record(err)
 				if err != nil {
 					return problem(Invalid, "the previous configuration stays in use: %v", err)
 				}
@@ -105,8 +105,8 @@ type reloads struct {
 	last *Reload
 }
 
-// note records a reload, also a failed one.
-func (x *reloads) note(err error) {
+// record stores a reload, also a failed one.
+func (x *reloads) record(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.last = &Reload{Time: time.Now().UTC(), OK: err == nil, Error: text(err)}

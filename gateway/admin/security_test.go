@@ -23,16 +23,16 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// The numbers are those of the security table in docs/traps.md: 29 to 35 are about this
-// API.
+// The numbers in test names are rows of the security table in docs/traps.md. Rows 29 to 35
+// are about this API.
 
 const (
-	viewer   = "a token for those who only look"
-	operator = "a token for those who change something"
+	viewer   = "a token with the role view"
+	operator = "a token with the role operate"
 )
 
-// guarded configures tokens.
-func guarded(o *admin.Options) {
+// withTokens configures the tokens viewer and operator.
+func withTokens(o *admin.Options) {
 	o.Config.Tokens = []config.AdminToken{
 		{Name: "eve", Role: config.View, SHA256: sum(viewer)},
 		{Name: "ann", Role: config.Operate, SHA256: sum(operator)},
@@ -51,7 +51,7 @@ func (w *fixture) as(token string) *fixture {
 	return &x
 }
 
-// with returns the fixture with a header in every request.
+// with returns the fixture with further header fields in every request.
 func (w *fixture) with(pairs ...string) *fixture {
 	x := *w
 	x.header = w.header.Clone()
@@ -64,8 +64,8 @@ func (w *fixture) with(pairs ...string) *fixture {
 func TestSecurity29OtherMachinesNeedTokensAndTLS(t *testing.T) {
 	tokens, cert := []config.AdminToken{{Name: "a"}}, &config.TLS{}
 	for _, c := range []struct {
-		cfg  config.Admin
-		open bool
+		cfg      config.Admin
+		accepted bool
 	}{
 		{config.Admin{Listen: "127.0.0.1:7070"}, true},
 		{config.Admin{Listen: "[::1]:7070"}, true},
@@ -82,8 +82,8 @@ func TestSecurity29OtherMachinesNeedTokensAndTLS(t *testing.T) {
 		{config.Admin{Listen: "0.0.0.0:7070", Tokens: tokens, TLS: cert}, true},
 		{config.Admin{Listen: "0.0.0.0:7070", Insecure: true}, true},
 	} {
-		if err := admin.CheckListen(&c.cfg); (err == nil) != c.open || err != nil && !errors.Is(err, admin.ErrExposed) {
-			t.Errorf("%+v: %v", c.cfg, err)
+		if err := admin.CheckListen(&c.cfg); (err == nil) != c.accepted || err != nil && !errors.Is(err, admin.ErrExposed) {
+			t.Errorf("CheckListen(%+v) = %v, want accepted: %v", c.cfg, err, c.accepted)
 		}
 	}
 	if err := admin.CheckListen(&config.Admin{Listen: "nonsense"}); err == nil {
@@ -96,7 +96,7 @@ func TestSecurity29OtherMachinesNeedTokensAndTLS(t *testing.T) {
 			r.RemoteAddr = from
 			rec := httptest.NewRecorder()
 			if w.api.ServeHTTP(rec, r); rec.Code != status {
-				t.Errorf("from %s: %d, want %d", from, rec.Code, status)
+				t.Errorf("a request from %s gets %d, want %d", from, rec.Code, status)
 			}
 		}
 		if !strings.Contains(w.log.String(), "has no tokens") {
@@ -107,7 +107,7 @@ func TestSecurity29OtherMachinesNeedTokensAndTLS(t *testing.T) {
 
 func TestSecurity30TokensAndRoles(t *testing.T) {
 	t.Run("a client without a valid token can read and change nothing", func(t *testing.T) {
-		w := open(t, guarded)
+		w := open(t, withTokens)
 		w.lock(w.client.Mutex("a:1"))
 		for _, token := range []string{"", "wrong", operator + " ", strings.ToUpper(viewer), sum(operator)} {
 			x := w.as(token)
@@ -124,24 +124,24 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			}
 		}
 		w.with("Authorization", "Basic "+operator).get("/api/v1/locks").problem(401, admin.Unauthenticated)
-		w.post(at("locks", "a:1")+"/release", why).problem(401, admin.Unauthenticated)
+		w.post(pathOf("locks", "a:1")+"/release", reasonBody).problem(401, admin.Unauthenticated)
 		if r := w.get("/openapi.json"); r.status != 200 {
-			t.Errorf("the document is %d", r.status)
+			t.Errorf("the OpenAPI document has the status %d without a token, want 200", r.status)
 		}
 	})
-	t.Run("a token is for a role", func(t *testing.T) {
-		w := open(t, guarded)
+	t.Run("the role of a token decides what it may change", func(t *testing.T) {
+		w := open(t, withTokens)
 		w.lock(w.client.Mutex("a:1"))
 		w.as(viewer).get("/api/v1/locks").into(&admin.Locks{})
 		for _, path := range writes {
-			w.as(viewer).post(path, why).problem(403, admin.Forbidden)
+			w.as(viewer).post(path, reasonBody).problem(403, admin.Forbidden)
 		}
-		w.as(operator).post(at("locks", "a:1")+"/release", why).into(&admin.LockDetail{})
+		w.as(operator).post(pathOf("locks", "a:1")+"/release", reasonBody).into(&admin.LockDetail{})
 	})
 	t.Run("a read-only API refuses every change", func(t *testing.T) {
-		w := open(t, guarded, func(o *admin.Options) { o.Config.ReadOnly = true })
+		w := open(t, withTokens, func(o *admin.Options) { o.Config.ReadOnly = true })
 		for _, path := range writes {
-			w.as(operator).post(path, why).problem(403, admin.ReadOnly)
+			w.as(operator).post(path, reasonBody).problem(403, admin.ReadOnly)
 		}
 		var v admin.Identity
 		if w.as(operator).get("/api/v1/session").into(&v); !v.ReadOnly || v.Role != config.Operate || v.Name != "ann" {
@@ -177,20 +177,20 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		r.RemoteAddr = "127.0.0.1:1" // as behind nginx with proxy_pass and nothing else
 		rec := httptest.NewRecorder()
 		if api.ServeHTTP(rec, r); rec.Code != 401 {
-			t.Errorf("got %d", rec.Code)
+			t.Errorf("a request without a token gets %d, want 401", rec.Code)
 		}
 	})
-	t.Run("a token beats a cookie", func(t *testing.T) {
-		api := handler(t, guarded)
+	t.Run("a token takes precedence over a cookie", func(t *testing.T) {
+		api := handler(t, withTokens)
 		login := httptest.NewRecorder()
 		api.ServeHTTP(login, httptest.NewRequest(http.MethodGet, "http://localhost"+admin.LoginPath+"?token="+url.QueryEscape(operator), nil))
 		if login.Code != 303 || len(login.Result().Cookies()) != 1 || strings.Contains(login.Header().Get("Location"), operator) {
-			t.Fatalf("the login link is answered with %d %v", login.Code, login.Header())
+			t.Fatalf("the login link is answered with %d %v, want 303, one cookie and no token", login.Code, login.Header())
 		}
 		wrong := httptest.NewRecorder()
 		api.ServeHTTP(wrong, httptest.NewRequest(http.MethodGet, "http://localhost"+admin.LoginPath+"?token=wrong", nil))
 		if wrong.Code != 401 || len(wrong.Result().Cookies()) != 0 {
-			t.Errorf("a wrong link is answered with %d", wrong.Code)
+			t.Errorf("a link with a wrong token is answered with %d, want 401 without a cookie", wrong.Code)
 		}
 		for token, want := range map[string]string{"": `"operate"`, viewer: `"view"`, "wrong": "unauthenticated"} {
 			r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/session", nil)
@@ -200,13 +200,13 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			}
 			rec := httptest.NewRecorder()
 			if api.ServeHTTP(rec, r); !strings.Contains(rec.Body.String(), want) {
-				t.Errorf("with the token %q: %s", token, rec.Body)
+				t.Errorf("with the token %q the session is %s, want %s", token, rec.Body, want)
 			}
 		}
 	})
 	t.Run("wrong tokens block their address for longer and longer, and no other", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			api := handler(t, guarded)
+			api := handler(t, withTokens)
 			try := func(from, token string) int {
 				r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/session", nil)
 				r.RemoteAddr = from + ":1"
@@ -217,17 +217,17 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			}
 			for range 6 {
 				if code := try("10.0.0.1", "wrong"); code != 401 {
-					t.Fatalf("a wrong token is answered with %d", code)
+					t.Fatalf("a wrong token is answered with %d, want 401", code)
 				}
 			}
 			if code := try("10.0.0.1", "wrong"); code != 429 {
-				t.Errorf("the seventh wrong token is answered with %d at once", code)
+				t.Errorf("the seventh wrong token is answered with %d, want 429", code)
 			}
 			if code := try("10.0.0.1", operator); code != 200 {
-				t.Errorf("wrong tokens lock out a right one from the same address: %d", code)
+				t.Errorf("a valid token from the blocked address is answered with %d, want 200", code)
 			}
 			if code := try("10.0.0.2", operator); code != 200 {
-				t.Errorf("another address gets %d", code)
+				t.Errorf("a valid token from another address is answered with %d, want 200", code)
 			}
 			tries := 0
 			for start := time.Now(); time.Since(start) < 10*time.Minute; time.Sleep(100 * time.Millisecond) {
@@ -236,25 +236,25 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 				}
 			}
 			if tries > 20 {
-				t.Errorf("%d tokens were tried in ten minutes", tries)
+				t.Errorf("%d wrong tokens were checked in ten minutes, want at most 20", tries)
 			}
-			for i := range 5000 { // addresses; memory is bounded
+			for i := range 5000 { // more addresses than may be in memory
 				try(fmt.Sprintf("10.1.%d.%d", i/250, i%250+1), "wrong")
 			}
 			if n := api.Addresses(); n > 1024 {
-				t.Errorf("%d addresses are remembered", n)
+				t.Errorf("%d addresses are in memory, want at most 1024", n)
 			}
 		})
 	})
 	t.Run("every change and every refused one is recorded", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "audit.jsonl")
-		w := open(t, guarded, func(o *admin.Options) { o.Config.Audit = file })
+		w := open(t, withTokens, func(o *admin.Options) { o.Config.Audit = file })
 		key := "a:\u202e\u200b<script>"
 		hold := w.lock(w.client.Mutex(key))
-		w.as(operator).post(at("locks", key)+"/release", map[string]any{"reason": "leaked\u202e"}).into(&admin.LockDetail{})
-		w.as(viewer).post(at("locks", key)+"/release", why).problem(403, admin.Forbidden)
-		w.as("guess").post(at("locks", key)+"/release", why).problem(401, admin.Unauthenticated)
-		w.as(operator).post(at("claims", "order:x")+"/expire", why).problem(404, admin.NotFound)
+		w.as(operator).post(pathOf("locks", key)+"/release", map[string]any{"reason": "leaked\u202e"}).into(&admin.LockDetail{})
+		w.as(viewer).post(pathOf("locks", key)+"/release", reasonBody).problem(403, admin.Forbidden)
+		w.as("guess").post(pathOf("locks", key)+"/release", reasonBody).problem(401, admin.Unauthenticated)
+		w.as(operator).post(pathOf("claims", "order:x")+"/expire", reasonBody).problem(404, admin.NotFound)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -265,15 +265,15 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			if err := json.Unmarshal(line, &d); err != nil {
 				t.Fatal(err)
 			}
-			if d.Result != "begun" { // those come before a change
+			if d.Result != "begun" { // such an entry precedes each change
 				entries = append(entries, d)
 			}
 		}
 		if n := bytes.Count(text, []byte(`"result":"begun"`)); n != 2 {
-			t.Errorf("%d changes were begun: %s", n, text)
+			t.Errorf("%d entries say begun, want 2: %s", n, text)
 		}
 		if len(entries) != 4 {
-			t.Fatalf("%d lines: %s", len(entries), text)
+			t.Fatalf("the audit log has %d results, want 4: %s", len(entries), text)
 		}
 		d := entries[0]
 		if d.Actor != "ann" || d.Role != "operate" || d.Action != "release" || d.Key != `a:\u202e\u200b<script>` || len(d.KeyHash) != 16 ||
@@ -284,9 +284,9 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		if strings.Contains(string(text)+w.log.String(), hold.Holder()) {
 			t.Error("the holder's id is recorded")
 		}
-		for i, want := range []struct{ who, result, code string }{{"eve", "refused", "forbidden"}, {"anonymous", "refused", "unauthenticated"}, {"ann", "refused", "not_found"}} {
-			if got := entries[i+1]; got.Actor != want.who || got.Result != want.result || string(got.Code) != want.code {
-				t.Errorf("recorded is %+v, want %v", got, want)
+		for i, want := range []struct{ actor, result, code string }{{"eve", "refused", "forbidden"}, {"anonymous", "refused", "unauthenticated"}, {"ann", "refused", "not_found"}} {
+			if got := entries[i+1]; got.Actor != want.actor || got.Result != want.result || string(got.Code) != want.code {
+				t.Errorf("entry %d is %+v, want %v", i+1, got, want)
 			}
 		}
 		var audit admin.Audit
@@ -295,55 +295,55 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			t.Errorf("the audit log is %+v", audit)
 		}
 		if n := strings.Count(w.log.String(), `"msg":"admin: `); n != 4 {
-			t.Errorf("the log has %d lines of it: %s", n, w.log)
+			t.Errorf("the log has %d lines about the changes, want 4: %s", n, w.log)
 		}
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("the file is %v, %v", info.Mode(), err)
+			t.Errorf("the audit file has the mode %v, error %v; want 0600", info.Mode(), err)
 		}
 	})
 	t.Run("with a full disk for the audit log, nothing is changed", func(t *testing.T) {
 		if _, err := os.Stat("/dev/full"); err != nil {
-			t.Skip("no /dev/full here:", err)
+			t.Skip("this system has no /dev/full:", err)
 		}
 		w := open(t, func(o *admin.Options) { o.Config.Audit = "/dev/full" })
 		w.lock(w.client.Mutex("a:1"))
-		leave(t, w.orders(), "a")
+		abandonClaim(t, w.orders(), "a")
 		var claims admin.Claims
 		w.get("/api/v1/claims?state=unknown").into(&claims)
 		id := claims.Claims[0].ID
 		for path, body := range map[string]map[string]any{
-			at("locks", "a:1") + "/release": why, "/api/v1/locks/release-all": {"pattern": "*", "confirm": 1, "reason": "x"},
-			at("claims", id) + "/expire": why, at("claims", id) + "/resolve": {"outcome": "free", "reason": "x"},
+			pathOf("locks", "a:1") + "/release": reasonBody, "/api/v1/locks/release-all": {"pattern": "*", "confirm": 1, "reason": "x"},
+			pathOf("claims", id) + "/expire": reasonBody, pathOf("claims", id) + "/resolve": {"outcome": "free", "reason": "x"},
 		} {
 			w.post(path, body).problem(503, admin.AuditUnavailable)
 		}
 		if info, err := w.client.Inspect(t.Context(), "a:1"); err != nil || len(info.Holders) != 1 {
-			t.Errorf("the lock is %+v, %v", info, err)
+			t.Errorf("the lock is %+v, error %v; want its holder unchanged", info, err)
 		}
 		w.get("/api/v1/claims?state=unknown").into(&claims)
 		if len(claims.Claims) != 1 {
-			t.Errorf("the records are %+v", claims)
+			t.Errorf("the records are %+v, want the one with an unknown outcome", claims)
 		}
 		if r := w.get("/readyz"); r.status != 503 {
-			t.Errorf("the process is ready: %d", r.status)
+			t.Errorf("/readyz answers %d, want 503", r.status)
 		}
 	})
 	t.Run("an audit log that cannot be written is an error", func(t *testing.T) {
 		w := open(t)
 		_, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: &config.Admin{Audit: "/nowhere/audit"}})
 		if err == nil {
-			t.Error("it was accepted")
+			t.Error("New accepted an audit file that cannot be opened")
 		}
 	})
 	t.Run("refused requests cannot fill the audit log", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := closed(t, guarded)
+			w := openWithoutServer(t, withTokens)
 			defer w.end()
 			for range 300 {
 				w.api.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/reload", nil))
 			}
 			if n := strings.Count(w.log.String(), "unauthenticated"); n != 100 {
-				t.Errorf("%d of 300 refused requests are recorded", n)
+				t.Errorf("%d of 300 refused requests are recorded, want 100", n)
 			}
 		})
 	})
@@ -360,18 +360,18 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		w := open(t)
 		w.lock(w.client.Mutex("a:1"))
 		for _, path := range append(slices.Clone(writes), "/api/v1/session") {
-			w.with("Sec-Fetch-Site", "cross-site").post(path, why).problem(403, admin.CrossOrigin)
-			w.with("Sec-Fetch-Site", "same-site").post(path, why).problem(403, admin.CrossOrigin)
-			w.with("Origin", "https://evil.example").post(path, why).problem(403, admin.CrossOrigin)
-			w.with("Origin", "null").post(path, why).problem(403, admin.CrossOrigin)
+			w.with("Sec-Fetch-Site", "cross-site").post(path, reasonBody).problem(403, admin.CrossOrigin)
+			w.with("Sec-Fetch-Site", "same-site").post(path, reasonBody).problem(403, admin.CrossOrigin)
+			w.with("Origin", "https://evil.example").post(path, reasonBody).problem(403, admin.CrossOrigin)
+			w.with("Origin", "null").post(path, reasonBody).problem(403, admin.CrossOrigin)
 		}
-		w.with("Sec-Fetch-Site", "same-origin").post(at("locks", "a:1")+"/release", why).into(&admin.LockDetail{})
-		w.with("Origin", w.server.URL).post(at("locks", "a:1")+"/release", why).into(&admin.LockDetail{})
+		w.with("Sec-Fetch-Site", "same-origin").post(pathOf("locks", "a:1")+"/release", reasonBody).into(&admin.LockDetail{})
+		w.with("Origin", w.server.URL).post(pathOf("locks", "a:1")+"/release", reasonBody).into(&admin.LockDetail{})
 	})
 	t.Run("a form's content type is not taken for JSON", func(t *testing.T) {
 		w := open(t)
 		for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
-			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+at("locks", "x")+"/release", strings.NewReader(`{"reason":"x"}`))
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+pathOf("locks", "x")+"/release", strings.NewReader(`{"reason":"x"}`))
 			r.Header.Set("Content-Type", media)
 			if got := w.send(r).status; got < 400 || got >= 500 {
 				t.Errorf("%s is answered with %d", media, got)
@@ -394,7 +394,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		}
 	})
 	t.Run("a session is a cookie that only this site's pages send", func(t *testing.T) {
-		w := open(t, guarded)
+		w := open(t, withTokens)
 		w.post("/api/v1/session", map[string]any{"token": "wrong"}).problem(401, admin.Unauthenticated)
 		r := w.post("/api/v1/session", map[string]any{"token": operator})
 		var v admin.Identity
@@ -410,18 +410,18 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		value, _, _ := strings.Cut(set, ";")
 		x := w.with("Cookie", value)
 		x.get("/api/v1/locks").into(&admin.Locks{})
-		x.with("Origin", "https://evil.example").post("/api/v1/reload", why).problem(403, admin.CrossOrigin)
+		x.with("Origin", "https://evil.example").post("/api/v1/reload", reasonBody).problem(403, admin.CrossOrigin)
 		for range 10 { // wrong tokens from this address do not end a session
 			w.as("wrong").get("/api/v1/locks")
 		}
 		x.get("/api/v1/locks").into(&admin.Locks{})
 		if r := x.call("DELETE", "/api/v1/session", nil); r.status != 200 || !strings.Contains(r.header.Get("Set-Cookie"), "Max-Age=0") {
-			t.Errorf("the end is %d, %q", r.status, r.header.Get("Set-Cookie"))
+			t.Errorf("DELETE /session answers %d with the cookie %q, want 200 and Max-Age=0", r.status, r.header.Get("Set-Cookie"))
 		}
 		x.get("/api/v1/locks").problem(401, admin.Unauthenticated)
 	})
 	t.Run("over TLS the cookie has the prefix __Host-", func(t *testing.T) {
-		api := handler(t, guarded)
+		api := handler(t, withTokens)
 		r := httptest.NewRequest(http.MethodPost, "https://localhost/api/v1/session", strings.NewReader(`{"token":"`+viewer+`"}`))
 		r.TLS = &tls.ConnectionState{}
 		r.Header.Set("Content-Type", "application/json")
@@ -433,7 +433,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 	})
 	t.Run("sessions expire, and their number is limited", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			api := handler(t, guarded)
+			api := handler(t, withTokens)
 			begin := func() string {
 				r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/session", strings.NewReader(`{"token":"`+viewer+`"}`))
 				rec := httptest.NewRecorder()
@@ -441,7 +441,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 				value, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
 				return value
 			}
-			good := func(cookie string) bool {
+			valid := func(cookie string) bool {
 				r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/locks", nil)
 				r.Header.Set("Cookie", cookie)
 				rec := httptest.NewRecorder()
@@ -450,11 +450,11 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 			}
 			first := begin()
 			time.Sleep(11 * time.Hour)
-			if !good(first) {
+			if !valid(first) {
 				t.Error("the session has ended after 11 hours")
 			}
 			time.Sleep(2 * time.Hour)
-			if good(first) {
+			if valid(first) {
 				t.Error("the session has not ended after 13 hours")
 			}
 			first = begin()
@@ -462,8 +462,8 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 				begin()
 			}
-			if n := api.Sessions(); n > 1024 || good(first) {
-				t.Errorf("there are %d sessions", n)
+			if n := api.Sessions(); n > 1024 || valid(first) {
+				t.Errorf("there are %d sessions, and the oldest is valid: %v; want at most 1024 without the oldest", n, valid(first))
 			}
 		})
 	})
@@ -472,7 +472,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 // handler returns an API without a server, for virtual time.
 func handler(t *testing.T, change ...func(*admin.Options)) *admin.Server {
 	t.Helper()
-	w := closed(t, change...)
+	w := openWithoutServer(t, change...)
 	t.Cleanup(w.end)
 	return w.api
 }
@@ -492,7 +492,7 @@ func TestSecurity34ForeignHosts(t *testing.T) {
 			t.Errorf("with the host %s the status is %d, want %d", host, r.status, status)
 		} else if status == 421 {
 			r.problem(421, admin.HostRefused)
-			w.with("Host", host).post("/api/v1/reload", why).problem(421, admin.HostRefused)
+			w.with("Host", host).post("/api/v1/reload", reasonBody).problem(421, admin.HostRefused)
 			w.with("Host", host).get("/openapi.json").problem(421, admin.HostRefused)
 		}
 	}
@@ -515,22 +515,22 @@ func TestSecurity34ForeignHosts(t *testing.T) {
 					case rec.Code == 200:
 						served++
 					case rec.Code != 429 || rec.Header().Get("Retry-After") != "1":
-						t.Fatalf("the answer is %d, %v", rec.Code, rec.Header())
+						t.Fatalf("a request gets %d %v, want 200, or 429 with Retry-After: 1", rec.Code, rec.Header())
 					}
 				}
 				return served
 			}
 			if n := count(); n != 1000 {
-				t.Errorf("%d of 3,000 requests at once were served", n)
+				t.Errorf("%d of 3,000 requests at once were served, want 1,000", n)
 			}
 			time.Sleep(time.Second)
 			if n := count(); n != 200 {
-				t.Errorf("a second later %d more were", n)
+				t.Errorf("a second later, %d of 3,000 requests were served, want 200", n)
 			}
 		})
 	})
 	t.Run("a large body is refused", func(t *testing.T) {
-		r := w.post(at("locks", "x")+"/release", map[string]any{"reason": strings.Repeat("x", 100<<10)})
+		r := w.post(pathOf("locks", "x")+"/release", map[string]any{"reason": strings.Repeat("x", 100<<10)})
 		r.problem(413, admin.TooLarge)
 	})
 }

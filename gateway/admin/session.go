@@ -49,8 +49,7 @@ func (x *sessions) begin(name string, role config.Role) string {
 			first = sum
 		}
 	}
-	// Only clients with a token can begin sessions, so one of them can evict another at
-	// most.
+	// Only clients with a token can begin sessions, so only they can evict one another.
 	if len(x.all) >= maxSessions {
 		delete(x.all, first)
 	}
@@ -85,14 +84,14 @@ func cookieName(tls bool) string {
 }
 
 // findSession authenticates a request by its session cookie.
-func (d *auth) findSession(r *http.Request, by *actor) bool {
-	c, err := r.Cookie(cookieName(by.tls))
+func (d *auth) findSession(r *http.Request, sender *actor) bool {
+	c, err := r.Cookie(cookieName(sender.tls))
 	if err != nil {
 		return false
 	}
 	s, ok := d.sessions.find(c.Value)
 	if ok {
-		by.name, by.role, by.session = s.name, s.role, c.Value
+		sender.name, sender.role, sender.session = s.name, s.role, c.Value
 	}
 	return ok
 }
@@ -140,10 +139,10 @@ func (s *Server) getSession(ctx context.Context, _ *struct{}) (*sessionResponse,
 
 // identity returns what a caller may know about itself. Pages use it to decide whether to
 // ask for a token.
-func (s *Server) identity(by actor) Identity {
-	v := Identity{Authenticated: by.role != "", Role: by.role, ReadOnly: s.o.Config.ReadOnly, Tokens: len(s.auth.keys) > 0}
+func (s *Server) identity(sender actor) Identity {
+	v := Identity{Authenticated: sender.role != "", Role: sender.role, ReadOnly: s.o.Config.ReadOnly, Tokens: len(s.auth.keys) > 0}
 	if v.Authenticated {
-		v.Name = by.name
+		v.Name = sender.name
 	}
 	return v
 }
@@ -154,18 +153,18 @@ func (s *Server) beginSession(ctx context.Context, in *struct {
 		Token string `json:"token" minLength:"1" maxLength:"1024"`
 	}
 }) (*sessionResponse, error) {
-	by := actorOf(ctx)
+	sender := actorOf(ctx)
 	if len(s.auth.keys) == 0 {
-		return &sessionResponse{Body: s.identity(by)}, nil // without tokens there are no sessions
+		return &sessionResponse{Body: s.identity(sender)}, nil // without tokens there are no sessions
 	}
-	if p := s.auth.checkToken(in.Body.Token, &by); p != nil {
-		s.audit.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, by)
+	if p := s.auth.checkToken(in.Body.Token, &sender); p != nil {
+		s.audit.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, sender)
 		return nil, p
 	}
-	s.audit.write(AuditEntry{Action: "begin-session", Result: "ok"}, by)
+	s.audit.write(AuditEntry{Action: "begin-session", Result: "ok"}, sender)
 	return &sessionResponse{
-		SetCookie: []http.Cookie{cookie(s.auth.sessions.begin(by.name, by.role), by.tls)},
-		Body:      s.identity(by),
+		SetCookie: []http.Cookie{cookie(s.auth.sessions.begin(sender.name, sender.role), sender.tls)},
+		Body:      s.identity(sender),
 	}, nil
 }
 
@@ -174,19 +173,19 @@ const LoginPath = "/login"
 
 // login exchanges the token in the link for a session cookie.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	by := actorOf(r.Context())
+	sender := actorOf(r.Context())
 	if r.Method != http.MethodGet {
 		problem(MethodNotAllowed, "%s is a link for browsers: use GET", LoginPath).write(w)
 		return
 	}
 	if len(s.auth.keys) > 0 {
-		if p := s.auth.checkToken(r.URL.Query().Get("token"), &by); p != nil {
-			s.audit.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, by)
+		if p := s.auth.checkToken(r.URL.Query().Get("token"), &sender); p != nil {
+			s.audit.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, sender)
 			p.write(w)
 			return
 		}
-		s.audit.write(AuditEntry{Action: "begin-session", Result: "ok"}, by)
-		c := cookie(s.auth.sessions.begin(by.name, by.role), by.tls)
+		s.audit.write(AuditEntry{Action: "begin-session", Result: "ok"}, sender)
+		c := cookie(s.auth.sessions.begin(sender.name, sender.role), sender.tls)
 		http.SetCookie(w, &c)
 	}
 	// A redirect keeps the token out of the address bar and the history.
@@ -196,10 +195,10 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 
 // endSession needs no valid session: a page may always forget its cookie.
 func (s *Server) endSession(ctx context.Context, _ *struct{}) (*sessionResponse, error) {
-	by := actorOf(ctx)
-	if by.session != "" {
-		s.auth.sessions.end(by.session)
-		s.audit.write(AuditEntry{Action: "end-session", Result: "ok"}, by)
+	sender := actorOf(ctx)
+	if sender.session != "" {
+		s.auth.sessions.end(sender.session)
+		s.audit.write(AuditEntry{Action: "end-session", Result: "ok"}, sender)
 	}
-	return &sessionResponse{SetCookie: []http.Cookie{cookie("", by.tls)}, Body: s.identity(actor{})}, nil
+	return &sessionResponse{SetCookie: []http.Cookie{cookie("", sender.tls)}, Body: s.identity(actor{})}, nil
 }

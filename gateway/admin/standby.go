@@ -49,7 +49,7 @@ func (s *Server) getStandby(context.Context, *struct{}) (*body[Switch], error) {
 	if err != nil {
 		return nil, err
 	}
-	st := e.State() // once: the sides must be those of the state
+	st := e.State() // read once, so that the state and its sides agree
 	out := state(st)
 	for side, why := range st.Sides {
 		if why != nil {
@@ -116,12 +116,12 @@ func (s *Server) switchTo(ctx context.Context, entry AuditEntry, to standby.Side
 
 // switchError converts the error of a refused or partial switch.
 func switchError(err error) error {
-	var untold *standby.PartialSwitchError
+	var partial *standby.PartialSwitchError
 	switch {
 	case err == nil:
 		return nil
 	// The operator has to decide: repeat with force, or read the state again.
-	case errors.As(err, &untold), errors.Is(err, engine.ErrConflict):
+	case errors.As(err, &partial), errors.Is(err, engine.ErrConflict):
 		return problem(Conflict, "%v", err)
 	}
 	return err

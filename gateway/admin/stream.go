@@ -55,13 +55,13 @@ func (s *Server) streamEvents(_ context.Context, in *struct {
 }
 
 // sessionCheck returns a function that reports whether the stream's session is still
-// valid. A stream with a token ends with its connection.
-func (d *auth) sessionCheck(by actor) func() bool {
+// valid. A stream that began with a token stays valid until its connection closes.
+func (d *auth) sessionCheck(sender actor) func() bool {
 	return func() bool {
-		if by.session == "" {
+		if sender.session == "" {
 			return true
 		}
-		_, ok := d.sessions.find(by.session)
+		_, ok := d.sessions.find(sender.session)
 		return ok
 	}
 }
@@ -77,17 +77,17 @@ type stream struct {
 
 // run sends events until ctx is done, the events are closed, or the client is too slow.
 func (x *stream) run(ctx context.Context, last string) {
-	next, whole := x.events.after(last)
+	next, complete := x.events.after(last)
 	// retry is the browser's pause before it reconnects, in milliseconds. The comment
 	// behind it lets a client see at once that the stream is open.
 	fmt.Fprintf(&x.buf, "retry: 2000\n: welcome\n\n")
-	if !whole {
+	if !complete {
 		x.add(Event{ID: x.events.id(next - 1), Time: time.Now().UTC(), Kind: "missed", Data: map[string]string{"after": last}})
 	}
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
 	for {
-		events, news, ok := x.events.from(next)
+		events, more, ok := x.events.from(next)
 		if !ok {
 			return // the client is too slow, or the server is closing
 		}
@@ -101,8 +101,8 @@ func (x *stream) run(ctx context.Context, last string) {
 			return
 		}
 		select {
-		case <-news:
-		case <-beat.C:
+		case <-more:
+		case <-ticker.C:
 			// A stream outlives many requests, so a session that ended meanwhile must
 			// close it.
 			if !x.valid() {
@@ -118,7 +118,7 @@ func (x *stream) run(ctx context.Context, last string) {
 // add adds an event to the buffer.
 func (x *stream) add(e Event) {
 	data, err := json.Marshal(e)
-	if err != nil { // the data of a published event has no JSON
+	if err != nil { // the data of a published event cannot be encoded
 		// The event is kept as text: a stream with a missing ID would look like a gap.
 		data, _ = json.Marshal(Event{ID: e.ID, Time: e.Time, Kind: e.Kind, Data: fmt.Sprint(e.Data)})
 	}
@@ -130,7 +130,7 @@ func (x *stream) flush() bool {
 	if x.buf.Len() == 0 {
 		return true
 	}
-	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines is a test's, and never slow
+	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // only the writer of a test lacks deadlines, and it is never slow
 	_, err := x.w.Write(x.buf.Bytes())
 	x.buf.Reset()
 	if err != nil {

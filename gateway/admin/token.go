@@ -81,31 +81,31 @@ func NewToken(name string, role config.Role) (token string, entry config.AdminTo
 }
 
 // identify finds the sender of a request: by its token or session or, if the API is open,
-// by its address. Without either, by keeps its empty role.
-func (d *auth) identify(r *http.Request, by *actor) *Problem {
+// by its address. If it finds none, the sender keeps its empty role.
+func (d *auth) identify(r *http.Request, sender *actor) *Problem {
 	if len(d.keys) == 0 {
-		ip, err := netip.ParseAddr(by.address)
+		ip, err := netip.ParseAddr(sender.address)
 		switch {
 		// Insecure treats every address as this machine.
 		case d.cfg.Insecure:
 		case !d.cfg.Open:
 			return nil
-		// No role and no problem: authorize still lets the open paths through.
+		// The sender gets no role, but no problem either: authorize allows the open paths.
 		case err != nil || !ip.IsLoopback():
 			return nil
 		case proxied(r.Header):
 			return problem(Unauthenticated, "a proxy on this machine forwarded the request, so the sender is not known: add admin.tokens")
 		}
-		by.name, by.role = "local", config.Operate
+		sender.name, sender.role = "local", config.Operate
 		return nil
 	}
 	// Another scheme is not a wrong token, and does not count toward a block.
-	scheme, token, shownOne := strings.Cut(r.Header.Get("Authorization"), " ")
-	if shownOne && strings.EqualFold(scheme, "Bearer") {
-		return d.checkToken(strings.TrimSpace(token), by) // a token beats a cookie
+	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	if found && strings.EqualFold(scheme, "Bearer") {
+		return d.checkToken(strings.TrimSpace(token), sender) // a token beats a cookie
 	}
 	// A browser cannot add a token to an event stream, so it has a cookie.
-	d.findSession(r, by)
+	d.findSession(r, sender)
 	return nil
 }
 
@@ -115,19 +115,18 @@ func proxied(h http.Header) bool {
 	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"}, func(name string) bool { return h[name] != nil })
 }
 
-// checkToken authenticates a sender by a token. A right token works from a blocked address,
-// too: behind one address there may be many users. Tokens are too long to be found by
-// trying.
-func (d *auth) checkToken(token string, by *actor) *Problem {
+// checkToken authenticates a sender by a token. A valid token works from a blocked
+// address, too, because many users may share that address. Tokens are too long to guess.
+func (d *auth) checkToken(token string, sender *actor) *Problem {
 	k := d.find(token)
 	if k == nil {
-		if p := d.limits.checkBlocked(by.address); p != nil {
+		if p := d.limits.checkBlocked(sender.address); p != nil {
 			return p
 		}
-		d.limits.addFailure(by.address)
+		d.limits.addFailure(sender.address)
 		return problem(Unauthenticated, "the token is not valid")
 	}
-	by.name, by.role = k.name, k.role
+	sender.name, sender.role = k.name, k.role
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (r *reader) checkTokens(c *Config, n *node) {
 	}
 }
 
-// checkAdmin refuses an admin API that other machines could use or listen to. The same check
+// checkAdmin refuses an admin API that other machines could use or intercept. The same check
 // is in admin.CheckListen, for programs without a file.
 func (r *reader) checkAdmin(c *Config, n *node) {
 	a, at := c.Admin, n.at
@@ -137,7 +137,7 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	}
 	// A lock stores no response, and so has no scope or form to check.
 	if d.Do.Verb == rule.Lock {
-		// Both concern stored responses and tokens, which a lock does not have.
+		// These fields concern stored responses and tokens, which a lock does not have.
 		for _, name := range []string{"tee", "form", "fingerprint-headers", "not-executed", "keep-redirects"} {
 			if d.node.has(name) {
 				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a lock", name)
@@ -161,7 +161,7 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	}
 	r.checkScope(d, verb)
 	r.checkForm(c, d, verb)
-	// A last resort: whatever package guard refuses, and no check above explains better.
+	// Last, report what package guard refuses, if no check above has explained it better.
 	if err := d.Policy.Check(); err != nil && !d.invalid && len(r.errs) == 0 {
 		r.errorf(d.At, Conflict, "see docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
 	}
@@ -174,7 +174,7 @@ var safeMethods = []string{"GET", "HEAD", "OPTIONS", "TRACE"}
 // its key.
 func (r *reader) checkScope(d *ruleDraft, verb pair) {
 	// Both scopes put the user into the key of a record.
-	per := d.Do.Scope == guard.PerUser || d.Do.Scope == guard.PerRoute
+	perUser := d.Do.Scope == guard.PerUser || d.Do.Scope == guard.PerRoute
 	at := verb.at
 	if n := d.node.field("scope"); n != nil {
 		at = n.at
@@ -183,13 +183,13 @@ func (r *reader) checkScope(d *ruleDraft, verb pair) {
 	}
 	switch {
 	case d.invalid || d.node.has("principal") && d.Principal == (Principal{}): // already reported
-	// The default scope is user+key, so this is a rule that says nothing about users.
+	// The rule has neither a scope nor a principal, and the default scope needs a user.
 	case d.unscoped:
 		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if all clients share their keys", "keys belong to a user, and the rule has no principal")
-	// A scope in the file and no user: one of the two is a mistake.
-	case per && d.Principal.None:
+	// The file sets a scope with a user, and no user: one of the two is a mistake.
+	case perUser && d.Principal.None:
 		r.errorf(at, Conflict, "write scope: key, or add principal: (header, jwt or mtls)", "scope: %s needs a user, and principal: none has no user", d.Do.Scope)
-	case per && d.Principal == (Principal{}):
+	case perUser && d.Principal == (Principal{}):
 		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or write scope: key", "scope: %s needs a user, and the rule has no principal", d.Do.Scope)
 	}
 }
@@ -218,7 +218,7 @@ func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 
 // checkRules compares rules with each other.
 func (r *reader) checkRules(c *Config) {
-	called := map[string]*Rule{}
+	byName := map[string]*Rule{}
 	for i := range c.Rules {
 		one := &c.Rules[i]
 		// A rule with continue or shadow does not hide those after it.
@@ -228,10 +228,10 @@ func (r *reader) checkRules(c *Config) {
 			continue
 		}
 		// Rules of one name share their keys on the engine, so their records must agree.
-		if first := called[one.Do.Name]; first != nil {
+		if first := byName[one.Do.Name]; first != nil {
 			r.checkSameName(first, one)
 		} else if one.Do.Name != "" {
-			called[one.Do.Name] = one
+			byName[one.Do.Name] = one
 		}
 	}
 }

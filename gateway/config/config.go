@@ -40,7 +40,7 @@ type Config struct {
 	TLS       *TLS   // nil: plain HTTP
 	Upstream  Upstream
 	Trusted   []netip.Prefix // networks of proxies whose X-Forwarded-* and principal header are trusted
-	Principal Principal      // of rules without their own
+	Principal Principal      // for rules without their own
 	Secrets   []Secret       // key fingerprints and sign tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart
 	Tokens    *Tokens        // nil: no token endpoint
 	Limits    Limits
@@ -50,10 +50,10 @@ type Config struct {
 	Rules     []Rule // in the order of the file; see Rule.Continue
 
 	warnings Errors
-	origins  map[string]string // of values, by path, for Print
+	origins  map[string]string // where each value comes from, by path, for Print
 }
 
-// Prefix returns what the namespace puts before every key.
+// Prefix returns the prefix that the namespace gives every key.
 func (c *Config) Prefix() string {
 	if c.Namespace == "" {
 		return ""
@@ -74,7 +74,7 @@ type Engine struct {
 // TLS is a server's certificate.
 type TLS struct {
 	Cert, Key string // files
-	ClientCA  string // file; if set, clients must present a certificate signed by one of these
+	ClientCA  string // file of CA certificates; if set, clients must present a certificate signed by one of them
 }
 
 // An Upstream is the service behind the gateway.
@@ -119,7 +119,7 @@ type Secret struct {
 type Tokens struct {
 	Path string        // Default: /idempotent-token
 	Life time.Duration // how long a token is valid. Default: 10m
-	Form string        // of the tokens; empty: the request names it in ?form=
+	Form string        // the form of the tokens; empty: the request names it in ?form=
 }
 
 // Limits bound what one client may use.
@@ -133,8 +133,8 @@ type Limits struct {
 
 // Timeouts bound how long a client may take.
 type Timeouts struct {
-	Header time.Duration // Default: 5s
-	Body   time.Duration // of a guarded request; of others, before 500 bytes per second are required. Default: 30s
+	Header time.Duration // for the header of a request. Default: 5s
+	Body   time.Duration // for the body of a guarded request; other bodies get a second more for each 500 bytes. Default: 30s
 	Idle   time.Duration // between two requests. Default: 60s
 }
 
@@ -159,7 +159,7 @@ type Admin struct {
 // An AdminToken authenticates a user of the admin API. The file does not contain the
 // token: it contains its SHA-256, or the name of a file or an environment variable.
 type AdminToken struct {
-	Name   string // of the user, in the audit log
+	Name   string // the user's name in the audit log
 	Role   Role
 	SHA256 string // hex
 	File   string
@@ -188,7 +188,7 @@ type Rule struct {
 	// Policy is that of once and submit: the preset, overridden by the rule's options.
 	Policy guard.Policy
 
-	// Message is the text of a refusal, by language. nil has the default. Policy
+	// Message is the text of a refusal, by language; nil: the default text. Policy
 	// contains it as well.
 	Message guard.Message
 

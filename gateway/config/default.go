@@ -31,8 +31,8 @@ func Default() *Config {
 	}
 }
 
-// newUpstream returns an upstream with the default timeouts, for the file and for rules with
-// their own.
+// newUpstream returns an upstream with the default timeouts, for the file and for rules
+// with their own upstream.
 func newUpstream() *Upstream {
 	return &Upstream{Connect: 3 * time.Second, Answer: time.Minute, Idle: 90 * time.Second}
 }
@@ -40,6 +40,6 @@ func newUpstream() *Upstream {
 // newTokens returns the section tokens: {} of a file.
 func newTokens() *Tokens { return &Tokens{Path: DefaultTokenPath, Life: DefaultTokenLife} }
 
-// newAdmin returns the section admin: {} of a file. Its address is loopback, so that it
-// needs no tokens.
+// newAdmin returns the section admin: {} of a file. Its address is loopback, which
+// checkAdmin accepts without tokens.
 func newAdmin() *Admin { return &Admin{Listen: DefaultAdminListen} }

@@ -88,11 +88,11 @@ func examples(t *testing.T, page, content string) {
 		if !strings.Contains(text, "rules:") {
 			text = "engine: memory\nto: http://a\nrules: []\n" + text
 		}
-		good(t, text)
+		mustParse(t, text)
 	}
 }
 
-// TestOptionsMatchRule: a file has the options of package rule, except those that are Go.
+// TestOptionsMatchRule: a file has the options of package rule, except those for Go code.
 func TestOptionsMatchRule(t *testing.T) {
 	want := []string{}
 	for _, v := range []rule.Verb{rule.Lock, rule.Once, rule.Submit} {
@@ -105,13 +105,13 @@ func TestOptionsMatchRule(t *testing.T) {
 	got := config.Options()
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("a rule has %v, want %v", got, want)
+		t.Errorf("a rule in a file has the options %v, want %v", got, want)
 	}
 }
 
 // TestDefaults: the described defaults are those of an empty file.
 func TestDefaults(t *testing.T) {
-	printed := string(good(t, "engine: {standby: [redis://a, redis://b]}\nto: http://a\nprincipal: {jwt: {key-file: a}}\ntokens: {}\nadmin: {}\nrules:\n  - {match: POST /a, once: 'a:{token}'}\n").Print(false))
+	printed := string(mustParse(t, "engine: {standby: [redis://a, redis://b]}\nto: http://a\nprincipal: {jwt: {key-file: a}}\ntokens: {}\nadmin: {}\nrules:\n  - {match: POST /a, once: 'a:{token}'}\n").Print(false))
 	for _, r := range config.Rows() {
 		if r.Default == "" || r.Default == "required" || r.Default == "false" || r.Section == "rules" || r.Section == "the file" && r.Name == "engine" {
 			continue

@@ -49,8 +49,8 @@ func Options() (names []string) {
 	return names
 }
 
-// Watcher returns the function that Watch calls when a file has settled.
-func Watcher(path string, changed func(*Config, error)) (look func()) {
+// Watcher returns the function that Watch calls when a file has stopped changing.
+func Watcher(path string, changed func(*Config, error)) (check func()) {
 	s := &watcher{path: path, changed: changed}
 	s.content, s.err = os.ReadFile(path)
 	return s.check

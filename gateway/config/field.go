@@ -23,8 +23,8 @@ import (
 // No step stops at the first mistake. Print goes the other way, from a Config to nodes to
 // text (print.go).
 
-// A field of a file. It is defined in one place: the reader, the printer, the schema and
-// the tables in docs/config.md all come from it, so that they cannot disagree.
+// A field defines one field of a file. The reader, the printer, the schema and the tables
+// in docs/config.md all use this definition, so that they cannot disagree.
 type field[T any] struct {
 	name        string
 	description string
@@ -39,7 +39,7 @@ type field[T any] struct {
 type shape[T any] struct {
 	name   string // in messages
 	fields []field[T]
-	hints  map[string]string // by names that users try; "+name" if a required field is missing
+	hints  map[string]string // by a wrong name that users try, or by "+name" for a missing required field
 }
 
 // read reads a mapping into to, and reports unknown and missing fields.
@@ -250,11 +250,11 @@ func stringsField[T any](name, about, example string, of func(*T) *[]string) fie
 }
 
 // An optionalSection is a field with fields of its own; nil if the file does not have it.
-func optionalSection[T, U any](name, about string, s shape[U], made func() *U, of func(*T) **U) field[T] {
+func optionalSection[T, U any](name, about string, s shape[U], create func() *U, of func(*T) **U) field[T] {
 	return field[T]{
 		name: name, description: about,
 		read: func(r *reader, to *T, n *node) {
-			*of(to) = made()
+			*of(to) = create()
 			s.read(r, *of(to), n)
 		},
 		print: func(t *T) *node {

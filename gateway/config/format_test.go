@@ -89,7 +89,7 @@ func TestFormat(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if string(got) != tidy {
-		t.Errorf("formatted:\n%s", got)
+		t.Errorf("Format returned\n%s\nwant\n%s", got, tidy)
 	}
 	for name, text := range map[string]string{"tidy": tidy, "the starter": config.Init(), "windows": strings.ReplaceAll(tidy, "\n", "\r\n")} {
 		got, errs := config.Format("interlock.yaml", []byte(text))
@@ -106,7 +106,7 @@ func TestFormat(t *testing.T) {
 
 // TestFormatKeepsMeaning formats every file of the tests, including those with mistakes.
 func TestFormatKeepsMeaning(t *testing.T) {
-	_, all := wrongs(t)
+	_, all := readMistakes(t)
 	done := 0
 	for _, w := range all {
 		once, errs := config.Format("interlock.yaml", []byte(w.text))
@@ -119,14 +119,14 @@ func TestFormatKeepsMeaning(t *testing.T) {
 		}
 	}
 	if done < 100 {
-		t.Errorf("only %d files were formatted", done)
+		t.Errorf("%d files were formatted, want at least 100", done)
 	}
 }
 
 func TestInit(t *testing.T) {
-	c := good(t, config.Init())
+	c := mustParse(t, config.Init())
 	if len(c.Rules) != 3 || c.Admin == nil {
-		t.Errorf("the starter has %d rules", len(c.Rules))
+		t.Errorf("the starter has %d rules and the admin section %v, want 3 rules and a section", len(c.Rules), c.Admin)
 	}
 	onDisk, err := os.ReadFile("starter.yaml")
 	if err != nil || string(onDisk) != config.Init() {

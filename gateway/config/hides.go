@@ -22,8 +22,8 @@ func (r *Rule) hides(other *Rule) bool {
 		})
 }
 
-// hidesMethods compares methods. Without any, a lock has all methods and a guard those
-// that change something.
+// hidesMethods compares methods. A lock without methods has all of them, and a guard
+// without methods has those that change something.
 func (r *Rule) hidesMethods(other *Rule) bool {
 	a, b := r.Match.Methods, other.Match.Methods
 	switch {

@@ -14,7 +14,7 @@ import (
 const tokenPart = "{token}"
 
 // template reads the key of a rule. Without a name: field, the constant text before the
-// first colon is the rule's name. The engine's key is name:key, and so reads as written.
+// first colon is the rule's name. The engine's key is name:key, so it looks as in the file.
 func (r *reader) template(d *ruleDraft, n *node) bool {
 	s, ok := r.text(n, d.verbs[0].name, "pay:{path.id}")
 	if !ok {
@@ -116,7 +116,7 @@ func sameNames(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// bodyless are methods whose requests have no body, or none with a meaning.
+// bodyless are methods whose requests have no body, or a body without meaning.
 var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 
 // checkKey reports parts of the key that no request of the rule has.

@@ -85,7 +85,7 @@ func lower(all []string) []string {
 
 // pattern reads a path in the syntax of http.ServeMux.
 func (r *reader) pattern(s string, at rule.Pos) string {
-	// The first cases have better words than net/http, whose complaint comes last.
+	// The first cases explain a mistake better than net/http, whose error comes last.
 	switch why := badPattern(s); {
 	case strings.Contains(s, "://"):
 		r.errorf(at, BadValue, "write the path here, and the host in host:", "match: %s is a URL, not a path", quote(s))
@@ -103,8 +103,8 @@ func (r *reader) pattern(s string, at rule.Pos) string {
 	return ""
 }
 
-// badPattern returns the complaint of net/http about a pattern, or "".
-// ServeMux panics with it, and has no function that returns an error.
+// badPattern returns what net/http rejects in a pattern, or "". ServeMux panics with that
+// text, and has no function that returns an error.
 func badPattern(s string) (why string) {
 	defer func() {
 		if p := recover(); p != nil {

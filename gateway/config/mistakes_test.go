@@ -20,11 +20,12 @@ var (
 	escape   = strings.NewReplacer("\xff", `\xff`, "\x1b", `\x1b`)
 )
 
-// A wrong is a file with a mistake, and the expected messages.
-type wrong struct{ title, text, want string }
+// A mistakeCase is a configuration file with a mistake, and the expected messages.
+type mistakeCase struct{ title, text, want string }
 
-// wrongs reads testdata/mistakes.txt: "== title", the file, "--", the messages.
-func wrongs(t *testing.T) (header string, all []wrong) {
+// readMistakes reads testdata/mistakes.txt. Each case is "== title", the configuration
+// file, "--", and the messages.
+func readMistakes(t *testing.T) (header string, all []mistakeCase) {
 	t.Helper()
 	content, err := os.ReadFile(mistakesFile)
 	if err != nil {
@@ -41,13 +42,13 @@ func wrongs(t *testing.T) (header string, all []wrong) {
 			t.Fatalf("%s: the file does not end with --", title)
 		}
 		text = strings.TrimPrefix(text+"\n", "\n")
-		all = append(all, wrong{title, unescape.Replace(text), want})
+		all = append(all, mistakeCase{title, unescape.Replace(text), want})
 	}
 	return parts[0], all
 }
 
-// said returns the messages about a file.
-func said(text string) (string, config.Errors) {
+// parseMessages parses a file, and returns the messages about it.
+func parseMessages(text string) (string, config.Errors) {
 	_, errs := config.Parse("interlock.yaml", []byte(text))
 	var b strings.Builder
 	for _, m := range errs {
@@ -56,15 +57,15 @@ func said(text string) (string, config.Errors) {
 	return b.String(), errs
 }
 
-// TestMistakes (P8): each mistake has its own message, with the position, the line and
-// what to write instead.
+// TestMistakes: each mistake in a configuration file has its own message, with the
+// position, the line and what to write instead.
 func TestMistakes(t *testing.T) {
-	header, all := wrongs(t)
+	header, all := readMistakes(t)
 	texts := map[string]string{}
 	for i, w := range all {
-		got, errs := said(w.text)
+		got, errs := parseMessages(w.text)
 		if len(errs) == 0 {
-			t.Errorf("%s: no mistake is reported", w.title)
+			t.Errorf("%s: Parse reports no mistake", w.title)
 		}
 		for _, m := range errs {
 			if m.Hint == "" || m.Text == "" || m.Code == "" {
@@ -79,7 +80,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: the mistakes are not in order", w.title)
 		}
 		if want := strings.TrimSuffix(w.want, "\n"); !*update && strings.TrimSuffix(got, "\n") != want {
-			t.Errorf("%s:\n%swant\n%s", w.title, got, want)
+			t.Errorf("%s: the messages are\n%swant\n%s", w.title, got, want)
 		}
 		all[i].want = got
 	}
@@ -91,7 +92,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func rewrite(t *testing.T, header string, all []wrong) {
+// rewrite writes the golden file with the current messages.
+func rewrite(t *testing.T, header string, all []mistakeCase) {
 	b := strings.Builder{}
 	b.WriteString(header)
 	for _, w := range all {

@@ -60,8 +60,9 @@ func (r *reader) presetFits(d *ruleDraft, s presetOptions, verb pair) bool {
 	return false
 }
 
-// parseOptions lets package rule parse the options. It expects a key in Go syntax, as in
-// a directive, and gets a stand-in: the key of a file is a template, checked elsewhere.
+// parseOptions lets package rule parse the options. Package rule expects a key in Go
+// syntax, as in a directive, so it gets a stand-in: the key of a file is a template, and
+// is checked elsewhere.
 func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *ruleDraft) (rule.Rule, bool) {
 	standIn := rule.Option{Name: rule.Word{Text: "key", At: verb.At}, Value: rule.Word{Text: "user,key", At: verb.At}}
 	do, errs := rule.Parse(verb, append(slices.Clip(options), standIn))
@@ -70,7 +71,7 @@ func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *ruleDraf
 		r.errorf(e.At, BadOption, hint, "%s", what)
 	}
 	ok := len(errs) == 0
-	// skip returns without a result, which a directive in Go can do.
+	// A function in Go can skip a duplicate without a result; a request needs a response.
 	if i := slices.IndexFunc(options, func(o rule.Option) bool { return o.Name.Text == "on-duplicate" && o.Value.Text == string(rule.Skip) }); i >= 0 {
 		r.errorf(options[i].Value.At, BadOption, "use refuse, or replay with once", "on-duplicate: skip is for functions; a client needs a response")
 		ok = false
@@ -154,7 +155,7 @@ func (r *reader) setDefaults(d *ruleDraft) {
 		}
 		return
 	}
-	// Without users, all clients share their keys; the file has said so with none.
+	// With principal: none there are no users, so all clients share their keys.
 	if d.Do.Scope == "" && d.Principal.None {
 		d.Do.Scope = guard.Global
 	} else if d.Do.Scope == "" {

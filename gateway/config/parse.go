@@ -18,8 +18,8 @@ func Parse(file string, content []byte) (*Config, Errors) {
 	return newReader(file, content).config(content)
 }
 
-// Warnings returns settings of the file that are valid, and probably a mistake. The hint
-// of each says what to write instead.
+// Warnings returns the settings of the file that are valid but probably a mistake. The
+// hint of each says what to write instead.
 func (c *Config) Warnings() Errors { return c.warnings }
 
 // Load reads and parses a file.

@@ -27,8 +27,8 @@ rules:
     retain: 24h
 `
 
-// good parses a file that has no mistakes.
-func good(t *testing.T, text string) *config.Config {
+// mustParse parses a file, and fails the test if the file has mistakes.
+func mustParse(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, errs := config.Parse("interlock.yaml", []byte(text))
 	for _, m := range errs {
@@ -41,12 +41,12 @@ func good(t *testing.T, text string) *config.Config {
 }
 
 func TestParse(t *testing.T) {
-	c := good(t, shop)
+	c := mustParse(t, shop)
 	if c.Listen != "127.0.0.1:8080" || len(c.Upstream.To) != 1 || c.Upstream.To[0].Host != "127.0.0.1:9000" || c.Engine.URL != "redis://127.0.0.1:6379" {
 		t.Errorf("the top level is %+v", c)
 	}
 	if c.Principal.Header != "X-User" || len(c.Rules) != 2 {
-		t.Fatalf("principal %+v, %d rules", c.Principal, len(c.Rules))
+		t.Fatalf("the principal is %+v with %d rules, want the header X-User and 2 rules", c.Principal, len(c.Rules))
 	}
 	pay, order := c.Rules[0], c.Rules[1]
 	if pay.Do.Verb != rule.Lock || pay.Do.Name != "pay" || pay.Key.String() != "{path.id}" || pay.Do.Kind != rule.Fair || pay.Do.Wait != 3*time.Second || pay.At.Line != 8 {
@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestWindowsFiles(t *testing.T) {
-	good(t, "\uFEFF"+strings.ReplaceAll(shop, "\n", "\r\n"))
+	mustParse(t, "\uFEFF"+strings.ReplaceAll(shop, "\n", "\r\n"))
 }
 
 // TestHostileFiles: hostile files are refused quickly, and do not crash the process.
@@ -79,37 +79,37 @@ func TestHostileFiles(t *testing.T) {
 		"dashes":       strings.Repeat("- ", 1<<19),
 		"questions":    strings.Repeat("? ", 1<<19),
 		"colons":       strings.Repeat("a: ", 1<<18),
-		"steps":        deep,
+		"deep nesting": deep,
 		"lines":        strings.Repeat("[\n", 1<<18),
 		"too large":    strings.Repeat("#\n", 1<<20),
 		"one text":     "engine: " + strings.Repeat("x", 1<<19),
 		"quotes":       "engine: '" + strings.Repeat("'", 1<<19),
 		"anchors":      "a: &a [x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: [*c, *c, *c]\n",
-		"carriage":     "engine: memory\rto: http://a\r",
-		"nothing":      "\x00\x00",
-		"a byte order": "\uFEFF\uFEFFengine: x",
+		"bare CR":      "engine: memory\rto: http://a\r",
+		"NUL bytes":    "\x00\x00",
+		"two BOMs":     "\uFEFF\uFEFFengine: x",
 		"many rules":   "engine: memory\nto: http://a\nrules:\n" + strings.Repeat("  - match: POST /a\n    lock: a\n", 5_000),
 	} {
 		began := time.Now()
 		c, errs := config.Parse("x", []byte(text))
 		if c != nil || len(errs) == 0 {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("%s: Parse accepted the file, want mistakes", name)
 		}
 		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("%s took %v", name, took)
+			t.Errorf("%s: Parse took %v, want at most 20s", name, took)
 		} else {
 			t.Logf("%s took %v: %.100s", name, took, errs[0].Error())
 		}
 		if shown := errs[0].Show(); len(shown) > 1000 {
-			t.Errorf("%s: the message has %d bytes", name, len(shown))
+			t.Errorf("%s: the message has %d bytes, want at most 1000", name, len(shown))
 		}
 	}
 }
 
-// TestColonsInBraces: the YAML library takes a colon without a space for a field; YAML
-// does not.
+// TestColonsInBraces: a colon without a space does not make a field, although the YAML
+// library reads it as one.
 func TestColonsInBraces(t *testing.T) {
-	c := good(t, "engine: {quorum: [redis://a:6379, 'redis://b:6379',  redis://c:6379 ]}\nto: {url: [http://a:9000]}\nrules: []\n")
+	c := mustParse(t, "engine: {quorum: [redis://a:6379, 'redis://b:6379',  redis://c:6379 ]}\nto: {url: [http://a:9000]}\nrules: []\n")
 	if got := strings.Join(c.Engine.Quorum, " "); got != "redis://a:6379 redis://b:6379 redis://c:6379" {
 		t.Errorf("the quorum is %s", got)
 	}
@@ -129,13 +129,13 @@ func TestPresets(t *testing.T) {
 		"preset: mine\n    on-down: open":        {After: guard.Window, Window: 30 * time.Second, OnUnknown: guard.Hold, Retain: 24 * time.Hour, OnDown: guard.Open, Lease: time.Minute},
 		"lease: 5m":                              {After: guard.Window, Window: 5 * time.Second, OnUnknown: guard.Rerun, OnDown: guard.Open, Lease: 5 * time.Minute},
 	} {
-		p := good(t, head+"    "+more+"\n").Rules[0].Policy
+		p := mustParse(t, head+"    "+more+"\n").Rules[0].Policy
 		got := guard.Policy{After: p.After, Window: p.Window, OnUnknown: p.OnUnknown, Retain: p.Retain, OnDown: p.OnDown}
 		if want.Lease != 0 {
 			got.Lease = p.Lease
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", more, got, want)
+			t.Errorf("%s: the policy is %+v, want %+v", more, got, want)
 		}
 		if err := p.Check(); err != nil {
 			t.Error(err)
@@ -145,9 +145,9 @@ func TestPresets(t *testing.T) {
 
 // TestContinue: with continue, two rules may match the same requests.
 func TestContinue(t *testing.T) {
-	c := good(t, "engine: memory\nto: http://a\nrules:\n  - {match: POST /a, lock: a, continue: true}\n  - {match: POST /a, lock: b}\n")
+	c := mustParse(t, "engine: memory\nto: http://a\nrules:\n  - {match: POST /a, lock: a, continue: true}\n  - {match: POST /a, lock: b}\n")
 	if !c.Rules[0].Continue || c.Rules[1].Continue {
-		t.Errorf("%+v", c.Rules)
+		t.Errorf("the rules are %+v, want continue in the first only", c.Rules)
 	}
 }
 
@@ -182,7 +182,8 @@ rules:
 	}
 }
 
-// A rule after a narrower one, or after one that continues, is reached.
+// TestRulesThatAreReached: a later rule is valid if an earlier rule does not match all of
+// its requests, or continues.
 func TestRulesThatAreReached(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"match: POST /orders", "match: /orders"}, {"match: POST /orders/{id}", "match: POST /orders/"}, {"match: POST /orders/{$}", "match: POST /orders/"},
@@ -192,7 +193,7 @@ func TestRulesThatAreReached(t *testing.T) {
 	} {
 		file := "engine: memory\nto: http://a\nprincipal: none\nrules:\n  - " + pair[0] + "\n    lock: first\n  - " + pair[1] + "\n    lock: second\n"
 		if _, errs := config.Parse("interlock.yaml", []byte(file)); errs != nil {
-			t.Errorf("%q after %q: %v", pair[1], pair[0], errs)
+			t.Errorf("the rule %q after %q is refused: %v", pair[1], pair[0], errs)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (r *reader) readPresets() {
 	}
 	for _, p := range r.presetMap.pairs {
 		// A file must not change the meaning of a name that other files use.
-		if _, ours := builtins[p.name]; ours {
+		if _, builtIn := builtins[p.name]; builtIn {
 			r.errorf(p.at, Duplicate, "choose another name, and write preset: "+p.name+" in it to build on that", "%s is the name of a built-in preset", p.name)
 			continue
 		}
@@ -142,16 +142,16 @@ func moveTo(options []rule.Option, at rule.Pos) []rule.Option {
 // override returns the options below, overridden by those in over. window and retain
 // belong to after, and max-hold to lease: a new value of one discards the others.
 func override(below, over []rule.Option) []rule.Option {
-	said := func(name string) bool {
+	sets := func(name string) bool {
 		return slices.ContainsFunc(over, func(o rule.Option) bool { return o.Name.Text == name })
 	}
 	var all []rule.Option
 	for _, o := range below {
 		switch name := o.Name.Text; {
-		case said(name):
-		case said("after") && (name == "window" || name == "retain"):
-		case said("on-unknown") && name == "retain" && !keepsResult(below):
-		case said("lease") && name == "max-hold":
+		case sets(name):
+		case sets("after") && (name == "window" || name == "retain"):
+		case sets("on-unknown") && name == "retain" && !keepsResult(below):
+		case sets("lease") && name == "max-hold":
 		default:
 			all = append(all, o)
 		}

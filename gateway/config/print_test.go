@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// goodFiles have no mistakes, and together contain every field.
-var goodFiles = []string{
+// validFiles have no mistakes, and together contain every field.
+var validFiles = []string{
 	shop,
 	config.Init(),
 	tidy,
@@ -99,11 +99,11 @@ rules:
 
 // TestPrint: a printed file parses to the same configuration.
 func TestPrint(t *testing.T) {
-	for i, text := range goodFiles {
-		c := good(t, text)
+	for i, text := range validFiles {
+		c := mustParse(t, text)
 		printed := string(c.Print(false))
-		again := good(t, printed)
-		if reprinted := string(again.Print(false)); plainly(reprinted) != plainly(printed) {
+		again := mustParse(t, printed)
+		if reprinted := string(again.Print(false)); withoutComments(reprinted) != withoutComments(printed) {
 			t.Errorf("file %d is printed as\n%s\nand then as\n%s", i, printed, reprinted)
 		}
 		if strings.Contains(printed, "secret@") {
@@ -112,12 +112,12 @@ func TestPrint(t *testing.T) {
 		if strings.ContainsFunc(printed, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }) {
 			t.Errorf("file %d: %q contains control characters", i, printed)
 		}
-		equal(t, c, again)
+		checkEqual(t, c, again)
 	}
 }
 
-// plainly removes comments.
-func plainly(text string) string {
+// withoutComments removes the comments that name presets.
+func withoutComments(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		lines[i], _, _ = strings.Cut(l, "  # preset")
@@ -125,8 +125,8 @@ func plainly(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// equal compares everything that a gateway uses.
-func equal(t *testing.T, a, b *config.Config) {
+// checkEqual compares everything that a gateway uses.
+func checkEqual(t *testing.T, a, b *config.Config) {
 	t.Helper()
 	for i := range a.Rules {
 		x, y := a.Rules[i], b.Rules[i]
@@ -150,21 +150,21 @@ func equal(t *testing.T, a, b *config.Config) {
 }
 
 func TestOrigins(t *testing.T) {
-	printed := string(good(t, goodFiles[4]).Print(true))
+	printed := string(mustParse(t, validFiles[4]).Print(true))
 	for _, want := range []string{
 		"namespace: shop  # file", "    max-hold: 1h  # preset cautious", "    on-error: keep  # file", "    on-down: closed  # preset cautious",
 		"      zh: 请稍候  # preset cautious", "    local-cache: 500ms  # default", "    name: order  # file", "      X-Api: v2  # file", "    host: files.example.com  # file",
 		"      url: [http://files.internal]  # file", "      connect: 3s  # default", "    scope: user+route+key  # file", "        claim: uid  # file",
 	} {
 		if !strings.Contains(printed, want+"\n") {
-			t.Errorf("%q is not in\n%s", want, printed)
+			t.Errorf("the line %q is not in\n%s", want, printed)
 		}
 	}
 }
 
 func TestSecretsAreNotShown(t *testing.T) {
 	hash := strings.Repeat("ab", 32)
-	c := good(t, "engine: redis://me:hunter2@a\nto: http://b\nadmin: {tokens: [{name: ops, role: view, sha256: "+hash+"}]}\nrules: []\n")
+	c := mustParse(t, "engine: redis://me:hunter2@a\nto: http://b\nadmin: {tokens: [{name: ops, role: view, sha256: "+hash+"}]}\nrules: []\n")
 	printed := string(c.Print(true))
 	if strings.Contains(printed, "hunter2") || strings.Contains(printed, hash) {
 		t.Errorf("a secret is printed:\n%s", printed)
@@ -178,7 +178,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	if len(errs) != 3 {
 		t.Errorf("%d mistakes, want 3: %v", len(errs), errs)
 	}
-	// A token in place of its hash: no mistake on its line shows it.
+	// If a file has a token in place of its hash, no message shows the token.
 	for _, tokens := range []string{
 		"{name: ops, role: view, sha256: hunter2hunter2hunter2}", "{name: ops, role: root, sha256: hunter2hunter2hunter2}",
 		"{role: view, sha256: 'hunter2hunter2hunter2', more: x}", "{name: ops, role: view, sha256: [hunter2hunter2hunter2]}",
@@ -195,13 +195,13 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// Passwords are hidden wherever engines look for them, also if they are not encoded.
+// Passwords are hidden in every part of a URL, even if they are not percent-encoded.
 func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
 	for _, url := range []string{
 		"redis://:hunter2@a:6379/0", "redis://me:hun@hunter2@a:6379/0", "redis+sentinel://a,b,c/main?sentinel_password=hunter2&timeout=2s",
 		"redis+sentinel://me:hunter2@a,b,c/main?SENTINEL_PASSWORD=hunter2",
 	} {
-		c := good(t, "engine: '"+url+"'\nto: http://b\nrules: []\n")
+		c := mustParse(t, "engine: '"+url+"'\nto: http://b\nrules: []\n")
 		if printed := string(c.Print(false)); strings.Contains(printed, "hunter2") || strings.Contains(url, "timeout") && !strings.Contains(printed, "timeout=2s") {
 			t.Errorf("the password of %s is printed:\n%s", url, printed)
 		}
@@ -217,7 +217,7 @@ func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
 			}
 		}
 	}
-	if c := good(t, "engine: memory\nto: http://b:9000/@shop\nrules: []\n"); !strings.Contains(string(c.Print(false)), "http://b:9000/@shop") {
+	if c := mustParse(t, "engine: memory\nto: http://b:9000/@shop\nrules: []\n"); !strings.Contains(string(c.Print(false)), "http://b:9000/@shop") {
 		t.Errorf("a path with an @ is hidden:\n%s", c.Print(false))
 	}
 }
@@ -226,16 +226,16 @@ func TestVariables(t *testing.T) {
 	t.Setenv("SHOP_HOST", "shop.internal")
 	t.Setenv("SHOP_EMPTY", "")
 	t.Setenv("SHOP_DEEP", "${SHOP_HOST}")
-	c := good(t, "engine: redis://${SHOP_HOST}:6379\nto: 'http://${SHOP_HOST}:9000'\nlisten: ${SHOP_HOST}:80\ntls: {cert: '${SHOP_HOST}', key: b}\nrules: []\n")
+	c := mustParse(t, "engine: redis://${SHOP_HOST}:6379\nto: 'http://${SHOP_HOST}:9000'\nlisten: ${SHOP_HOST}:80\ntls: {cert: '${SHOP_HOST}', key: b}\nrules: []\n")
 	if c.Engine.URL != "redis://shop.internal:6379" || c.Upstream.To[0].Host != "shop.internal:9000" || c.Listen != "shop.internal:80" {
-		t.Errorf("%+v", c)
+		t.Errorf("the engine, upstream and address are %q, %v and %q, want them on shop.internal", c.Engine.URL, c.Upstream.To[0], c.Listen)
 	}
 	if c.TLS.Cert != "${SHOP_HOST}" {
 		t.Errorf("a variable is expanded in tls.cert: %q", c.TLS.Cert)
 	}
 	for _, name := range []string{"SHOP_EMPTY", "SHOP_DEEP", "SHOP_NONE"} {
 		if _, errs := config.Parse("x", []byte("engine: redis://${"+name+"}\nto: http://b\nrules: []\n")); len(errs) != 1 || errs[0].At.Col != 17 {
-			t.Errorf("%s: %v", name, errs)
+			t.Errorf("%s: the mistakes are %v, want one at column 17", name, errs)
 		}
 	}
 }

@@ -17,10 +17,10 @@ type reader struct {
 	file    string
 	lines   []string
 	errs    Errors
-	warned  Errors // settings that are allowed, and probably a mistake
+	warned  Errors // settings that are valid but probably a mistake
 	getenv  func(string) (string, bool)
 	path    []string              // fields from the top to the current one
-	origins map[string]string     // of values, by path
+	origins map[string]string     // where each value comes from, by path
 	presets map[string]*ruleDraft // the file's own
 
 	ruleList, presetMap *node
@@ -56,8 +56,8 @@ func (r *reader) mistake(at rule.Pos, code Code, hint, format string, args ...an
 	return m
 }
 
-// secretError reports a secret that is in the file, and does not show it: messages end up
-// in logs and tickets.
+// secretError reports a secret in the file without showing it: messages end up in logs
+// and tickets.
 func (r *reader) secretError(n *node, hint, text string) {
 	r.errorf(n.at, WrongType, hint, "%s", text)
 	// redact finds passwords in URLs only, and a bare secret looks like any other text.
@@ -149,7 +149,7 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 		case !variableName.MatchString(name):
 			r.errorf(here, BadValue, "write ${REDIS_URL}", "${%s} is not the name of an environment variable", truncate(name))
 			ok = false
-		// An empty value is usually a missing secret of a deployment.
+		// An empty value usually means that a deployment lacks a secret.
 		case !set || value == "":
 			r.errorf(here, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
 			ok = false

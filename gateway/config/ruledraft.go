@@ -19,7 +19,7 @@ type ruleDraft struct {
 	options    []rule.Option
 	basePreset string // of a preset: the one it builds on
 	hasToken   bool   // the key contains {token}
-	unscoped   bool   // has the default scope, which needs a principal, and no principal
+	unscoped   bool   // the rule has the default scope, which needs a principal, but no principal
 	invalid    bool   // a mistake in its options is already reported
 }
 
@@ -175,7 +175,7 @@ var messageField = field[ruleDraft]{
 	},
 }
 
-// fingerprintField has names of header fields. An empty list means that none counts.
+// fingerprintField lists header fields. An empty list means no fields, not the default.
 var fingerprintField = field[ruleDraft]{
 	name: "fingerprint-headers", description: "Header fields that distinguish requests with one key; [] for none.", defaultText: "Stripe-Account, X-Tenant-Id and similar",
 	read: func(r *reader, d *ruleDraft, n *node) {
@@ -239,8 +239,8 @@ func besideMatch(f field[Match]) field[ruleDraft] {
 	}
 }
 
-// verbField only remembers the verb and its key. The key is read with the rule's other
-// fields known.
+// verbField only remembers the verb and its key. The key is read later, when the rule's
+// other fields are known.
 func verbField(name, about, example string) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: name, description: about,

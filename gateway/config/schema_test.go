@@ -27,14 +27,14 @@ func TestSchemaIsCommitted(t *testing.T) {
 	}
 }
 
-// valid reports whether a file conforms to the schema.
+// valid returns an error if a file does not conform to the schema.
 func valid(t *testing.T, s *jsonschema.Resolved, text string) error {
 	t.Helper()
 	var v any
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(v) // JSON numbers
+	raw, err := json.Marshal(v) // the schema expects numbers as in JSON
 	if err != nil {
 		return err
 	}
@@ -53,18 +53,18 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, text := range goodFiles {
+	for i, text := range validFiles {
 		if err := valid(t, resolved, text); err != nil {
 			t.Errorf("file %d has no mistakes, but the schema says %v", i, err)
 		}
-		if printed := good(t, text).Print(false); valid(t, resolved, string(printed)) != nil {
+		if printed := mustParse(t, text).Print(false); valid(t, resolved, string(printed)) != nil {
 			t.Errorf("file %d as printed does not conform to the schema:\n%s", i, printed)
 		}
 	}
-	_, all := wrongs(t)
+	_, all := readMistakes(t)
 	structural, caught := 0, 0
 	for _, w := range all {
-		_, errs := said(w.text)
+		_, errs := parseMessages(w.text)
 		if !slices.ContainsFunc(errs, func(m *config.ParseError) bool {
 			return m.Code == config.UnknownField || m.Code == config.WrongType || m.Code == config.Missing
 		}) {
@@ -74,7 +74,7 @@ func TestSchema(t *testing.T) {
 		if valid(t, resolved, w.text) != nil {
 			caught++
 		} else {
-			t.Logf("the schema does not see: %s", w.title)
+			t.Logf("the schema accepts the file %q", w.title)
 		}
 	}
 	if structural < 30 || caught*10 < structural*8 {

@@ -51,7 +51,7 @@ func (r *reader) checkJWKS(s string, n *node) {
 	}
 }
 
-// checkAlgs refuses unsigned tokens, and secrets in place of public keys and the reverse.
+// checkAlgs refuses unsigned tokens, and HS algorithms together with public keys.
 func (r *reader) checkAlgs(j *JWT, n *node) {
 	for _, item := range r.each(n, "algs") {
 		a := item.text

@@ -44,14 +44,14 @@ type watcher struct {
 	path    string
 	changed func(*Config, error)
 	content []byte
-	err     error // of reading it
+	err     error // of the last read
 }
 
 // watch waits for an event in the directory, then until there was none for debounce, and
 // checks the file.
 func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) error {
-	quiet := time.NewTimer(pollInterval)
-	defer quiet.Stop()
+	timer := time.NewTimer(pollInterval)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -60,17 +60,17 @@ func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs 
 			if !ok {
 				return fsnotify.ErrClosed
 			}
-			if e.Op != fsnotify.Chmod { // backups and virus scanners cause it all day
-				quiet.Reset(debounce)
+			if e.Op != fsnotify.Chmod { // backups and virus scanners cause such events all day
+				timer.Reset(debounce)
 			}
 		case _, ok := <-errs:
 			if !ok {
 				return fsnotify.ErrClosed
 			}
-			quiet.Reset(debounce) // an event may be lost
-		case <-quiet.C:
+			timer.Reset(debounce) // an event may be lost
+		case <-timer.C:
 			s.check()
-			quiet.Reset(pollInterval)
+			timer.Reset(pollInterval)
 		}
 	}
 }

@@ -17,15 +17,15 @@ type change struct {
 	err error
 }
 
-// watched watches a file, and returns a channel with the calls.
-func watched(t *testing.T, path string) <-chan change {
+// watch watches a file until the test ends, and returns the calls of the callback.
+func watch(t *testing.T, path string) <-chan change {
 	t.Helper()
-	said, done := make(chan change, 16), make(chan error, 1)
+	reports, done := make(chan change, 16), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := make(chan struct{})
 	go func() {
 		close(ready)
-		done <- config.Watch(ctx, path, func(c *config.Config, err error) { said <- change{c, err} })
+		done <- config.Watch(ctx, path, func(c *config.Config, err error) { reports <- change{c, err} })
 	}()
 	<-ready
 	t.Cleanup(func() {
@@ -34,16 +34,17 @@ func watched(t *testing.T, path string) <-chan change {
 			t.Error(err)
 		}
 	})
-	return said
+	return reports
 }
 
-const namespaced = "engine: memory\nto: http://127.0.0.1:9000\nnamespace: %s\nrules: []\n"
+// withNamespace returns a file with that namespace.
+func withNamespace(name string) string {
+	return "engine: memory\nto: http://127.0.0.1:9000\nnamespace: " + name + "\nrules: []\n"
+}
 
-func named(name string) string { return strings.ReplaceAll(namespaced, "%s", name) }
-
-// until repeats a change until the watcher reports the wanted content. Changes before the
-// directory is watched count as the initial content.
-func until(t *testing.T, said <-chan change, do func(attempt int), is func(change) bool) {
+// until repeats a change until the watcher reports the wanted content. It has to repeat,
+// because a change before the directory is watched counts as the initial content.
+func until(t *testing.T, reports <-chan change, do func(attempt int), wanted func(change) bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for attempt := 0; ; attempt++ {
@@ -52,14 +53,14 @@ func until(t *testing.T, said <-chan change, do func(attempt int), is func(chang
 	waiting:
 		for {
 			select {
-			case got := <-said:
-				if is(got) {
+			case got := <-reports:
+				if wanted(got) {
 					return
 				}
 			case <-again:
 				break waiting
 			case <-deadline:
-				t.Fatal("the watcher reported nothing")
+				t.Fatal("the watcher did not report the change within 20s")
 			}
 		}
 	}
@@ -75,29 +76,29 @@ func write(t *testing.T, path, text string) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "interlock.yaml")
-	write(t, path, named("before"))
-	said := watched(t, path)
-	is := func(name string) func(change) bool {
+	write(t, path, withNamespace("before"))
+	reports := watch(t, path)
+	hasNamespace := func(name string) func(change) bool {
 		return func(got change) bool { return got.err == nil && got.c.Namespace == name }
 	}
 
 	// The first change is repeated with a new comment until the watcher is ready.
-	until(t, said, func(n int) { write(t, path, named("written")+strings.Repeat("#\n", n)) }, is("written"))
-	until(t, said, func(n int) {
-		write(t, path+"~", named("renamed")+strings.Repeat("#\n", n))
+	until(t, reports, func(n int) { write(t, path, withNamespace("written")+strings.Repeat("#\n", n)) }, hasNamespace("written"))
+	until(t, reports, func(n int) {
+		write(t, path+"~", withNamespace("renamed")+strings.Repeat("#\n", n))
 		if err := os.Rename(path+"~", path); err != nil {
 			t.Fatal(err)
 		}
-	}, is("renamed"))
-	until(t, said, func(n int) { write(t, path, "engine: memroy\n"+strings.Repeat("#\n", n)) }, func(got change) bool {
+	}, hasNamespace("renamed"))
+	until(t, reports, func(n int) { write(t, path, "engine: memroy\n"+strings.Repeat("#\n", n)) }, func(got change) bool {
 		return got.c == nil && got.err != nil && strings.Contains(got.err.Error(), "did you mean memory?")
 	})
-	until(t, said, func(int) { os.Remove(path) }, func(got change) bool { return os.IsNotExist(got.err) })
-	until(t, said, func(n int) { write(t, path, named("back")+strings.Repeat("#\n", n)) }, is("back"))
+	until(t, reports, func(int) { os.Remove(path) }, func(got change) bool { return os.IsNotExist(got.err) })
+	until(t, reports, func(n int) { write(t, path, withNamespace("back")+strings.Repeat("#\n", n)) }, hasNamespace("back"))
 }
 
-// TestWatchLinks: Kubernetes mounts a file as a link into a linked directory, and changes
-// it by replacing the directory's link.
+// TestWatchLinks: Watch reports a change of a file that Kubernetes mounts. Such a file is
+// a link into a linked directory, and Kubernetes replaces the directory's link.
 func TestWatchLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,7 +106,7 @@ func TestWatchLinks(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, version, "interlock.yaml"), named(name))
+		write(t, filepath.Join(dir, version, "interlock.yaml"), withNamespace(name))
 		if err := os.Symlink(version, filepath.Join(dir, "..new")); err != nil {
 			t.Fatal(err)
 		}
@@ -118,51 +119,51 @@ func TestWatchLinks(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..data", "interlock.yaml"), path); err != nil {
 		t.Fatal(err)
 	}
-	said := watched(t, path)
+	reports := watch(t, path)
 	last := ""
-	until(t, said, func(n int) {
+	until(t, reports, func(n int) {
 		last = "two" + strings.Repeat("o", n)
 		mount("..2"+last, last)
 	}, func(got change) bool { return got.err == nil && got.c.Namespace == last })
 }
 
-// TestChangesThatChangeNothing: writes without a change are not reported, and a mistake is
-// reported once.
+// TestChangesThatChangeNothing: the watcher does not report a write of the same content,
+// and reports a mistake once.
 func TestChangesThatChangeNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "interlock.yaml")
-	write(t, path, named("a"))
-	said := ""
-	look := config.Watcher(path, func(c *config.Config, err error) {
+	write(t, path, withNamespace("a"))
+	reported := "" // the namespace of each configuration, and ! for each error
+	check := config.Watcher(path, func(c *config.Config, err error) {
 		if err != nil {
-			said += "!"
+			reported += "!"
 			return
 		}
-		said += c.Namespace
+		reported += c.Namespace
 	})
 	for _, step := range []struct {
 		do   func()
 		want string
 	}{
 		{func() {}, ""},
-		{func() { write(t, path, named("a")) }, ""},
-		{func() { write(t, path, named("b")) }, "b"},
+		{func() { write(t, path, withNamespace("a")) }, ""},
+		{func() { write(t, path, withNamespace("b")) }, "b"},
 		{func() {}, "b"},
 		{func() { write(t, path, "engine: memory") }, "b!"},
 		{func() {}, "b!"},
 		{func() { os.Remove(path) }, "b!!"},
 		{func() {}, "b!!"},
 		{func() { write(t, path, "engine: memory") }, "b!!!"},
-		{func() { write(t, path, named("b")) }, "b!!!b"},
+		{func() { write(t, path, withNamespace("b")) }, "b!!!b"},
 	} {
 		step.do()
-		if look(); said != step.want {
-			t.Fatalf("the watcher reported %q, want %q", said, step.want)
+		if check(); reported != step.want {
+			t.Fatalf("the watcher reported %q, want %q", reported, step.want)
 		}
 	}
 }
 
-func TestWatchNothing(t *testing.T) {
+func TestWatchRefusesAMissingDirectory(t *testing.T) {
 	if err := config.Watch(t.Context(), filepath.Join(t.TempDir(), "no", "such.yaml"), nil); err == nil {
-		t.Error("a missing directory is watched")
+		t.Error("Watch returned nil for a missing directory, want an error")
 	}
 }

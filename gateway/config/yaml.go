@@ -37,7 +37,7 @@ func (r *reader) parseTree(content []byte) *node {
 		r.errorf(at, Syntax, "remove it", "the file contains a control character")
 		return nil
 	}
-	file, err := parseYAML([]byte(strings.Join(r.lines, "\n") + "\n")) // with equal line ends
+	file, err := parseYAML([]byte(strings.Join(r.lines, "\n") + "\n")) // with LF line ends
 	if err != nil {
 		r.syntax(err)
 		return nil
