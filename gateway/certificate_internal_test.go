@@ -34,14 +34,14 @@ func TestDifferentSubjectsAreDifferentUsers(t *testing.T) {
 		r := &http.Request{TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}, VerifiedChains: [][]*x509.Certificate{{c}}}}
 		id, err := certificateAuth{}.identify(r, false)
 		if err != nil {
-			t.Fatalf("%v: %v", subject, err)
+			t.Fatalf("the subject %v is refused: %v", subject, err)
 		}
 		if before, ok := users[id.user]; ok {
-			t.Errorf("%v and %v are both %q", before, subject, id.user)
+			t.Errorf("the subjects %v and %v are the same user %q", before, subject, id.user)
 		}
 		users[id.user] = subject
 	}
 	if _, ok := users["CN=ann"]; !ok {
-		t.Errorf("users are %v", users)
+		t.Errorf("the users are %v, want CN=ann among them", users)
 	}
 }

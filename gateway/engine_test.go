@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// While the engine is down, nothing runs unguarded unless the rule allows it, and then the
-// response says so. Guards recover with the engine (P7, P8).
+// While the engine is down, a request runs unguarded only if its rule allows that
+// (requirement P7), and the response says so. When the engine is back, requests are guarded
+// again. The service does not change for that (requirement P8).
 func TestAnEngineThatIsDown(t *testing.T) {
 	open := orders()
 	open.Policy.OnDown = guard.Open
@@ -41,23 +42,23 @@ func TestAnEngineThatIsDown(t *testing.T) {
 			for _, when := range []string{"at the start", "later"} {
 				got := s.send("POST", "/orders", "x", key("k-"+when[:2]))
 				if got.StatusCode != c.status || c.status == 503 && (got.code() != interlockhttp.StoreUnavailable || got.Header.Get("Retry-After") == "") {
-					t.Errorf("%s: got %v", when, got)
+					t.Errorf("%s: the response is %v, want %d", when, got, c.status)
 				}
 				if unguarded := got.Header.Get("Interlock-Unguarded") != ""; unguarded != (c.event == "unguarded") {
-					t.Errorf("%s: the response says unguarded: %v", when, unguarded)
+					t.Errorf("%s: the response has Interlock-Unguarded: %v, want %v", when, unguarded, !unguarded)
 				}
 				if local := got.Header.Get("Interlock-Local") != ""; local != (c.event == "local") {
-					t.Errorf("%s: the response says local: %v", when, local)
+					t.Errorf("%s: the response has Interlock-Local: %v, want %v", when, local, !local)
 				}
 				if e := s.event(); e.Outcome != c.event {
-					t.Errorf("%s: the event is %+v", when, e)
+					t.Errorf("%s: the event is %+v, want the outcome %s", when, e, c.event)
 				}
 				if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusCreated {
 					t.Errorf("%s: an unguarded path gets %v", when, got)
 				}
 				w.Heal()
-				if got := s.recovered("b-" + when[:2]); got.StatusCode != http.StatusCreated || got.Header.Get("Interlock-Unguarded") != "" {
-					t.Errorf("after the engine is back: %v", got)
+				if got := s.sendUntilGuarded("b-" + when[:2]); got.StatusCode != http.StatusCreated || got.Header.Get("Interlock-Unguarded") != "" {
+					t.Errorf("after the engine is back, a request gets %v, want 201 and guarded", got)
 				}
 				w.Fail()
 			}
@@ -66,9 +67,9 @@ func TestAnEngineThatIsDown(t *testing.T) {
 	}
 }
 
-// recovered sends requests until one is guarded: a guard probes an engine that was down
-// only now and then.
-func (s *site) recovered(k string) (got answer) {
+// sendUntilGuarded sends requests until one is guarded. A guard does not probe an engine
+// that was down for every request.
+func (s *site) sendUntilGuarded(k string) (got answer) {
 	for n, until := 0, time.Now().Add(10*time.Second); time.Now().Before(until); n++ {
 		got = s.send("POST", "/orders", "x", key(fmt.Sprint(k, n)))
 		s.event()

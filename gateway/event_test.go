@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// stored returns the id of a record of Ann's, of a guard whose scope is a user's key.
-func stored(t *testing.T, name, id string) string {
+// recordID returns the id of the record of Ann's key, for a guard with the scope user+key.
+func recordID(t *testing.T, name, id string) string {
 	t.Helper()
 	key, err := guard.StoredKey(name, guard.PerUser, guard.Of("ann", id))
 	if err != nil {
@@ -62,14 +62,14 @@ func TestEventsContainNoKeys(t *testing.T) {
 	}
 	var token struct{ Token string }
 	if w := send(http.MethodGet, "/idempotent-token?form=sign-up", "Accept", "*/*"); json.Unmarshal(w.Body.Bytes(), &token) != nil || token.Token == "" {
-		t.Fatalf("no token: %d %s", w.Code, w.Body)
+		t.Fatalf("the token endpoint answers %d %s, want a token", w.Code, w.Body)
 	}
 	for range 2 {
 		send(http.MethodPost, "/orders", "Idempotency-Key", secret)
 		send(http.MethodPost, "/click", "Idempotency-Key", secret)
 		send(http.MethodPost, "/sign-up", "Idempotent-Token", token.Token)
 	}
-	send(http.MethodPost, "/sign-up", "Idempotent-Token", secret) // is refused: it is no token
+	send(http.MethodPost, "/sign-up", "Idempotent-Token", secret) // refused: it is not a token
 
 	all, err := guard.NewRecords(client.With(interlock.Prefix("shop:")))
 	if err != nil {
@@ -77,14 +77,14 @@ func TestEventsContainNoKeys(t *testing.T) {
 	}
 	records, _, err := all.From(t.Context(), "", "")
 	if err != nil || len(records) != 3 {
-		t.Fatalf("the records are %+v, %v", records, err)
+		t.Fatalf("the records are %+v, error %v; want 3 records", records, err)
 	}
 	ids := map[string]string{}
 	for _, rec := range records {
 		ids[rec.Guard] = rec.Key
 	}
 	if len(events) != 7 {
-		t.Fatalf("there are %d events: %+v", len(events), events)
+		t.Fatalf("there are %d events, want 7: %+v", len(events), events)
 	}
 	for _, e := range events[:6] {
 		if e.Key != ids[e.Rule] || strings.Count(log.String(), `"key":"`+e.Key+`"`) != 2 {

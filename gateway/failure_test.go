@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A brokenUpstream reads a request, and then misuses the connection.
+// A brokenUpstream reads a request, and then lets a test answer or break the connection.
 type brokenUpstream struct {
 	net.Listener
 	seen atomic.Int64 // requests
@@ -62,16 +62,16 @@ func (w *brokenUpstream) url(t *testing.T) []*url.URL {
 	return []*url.URL{parse(t, "http://"+w.Addr().String())}
 }
 
-// held is a rule with OnUnknown: Hold.
-func held() config.Rule {
+// charge returns a rule with the preset Charge, which holds unknown outcomes.
+func charge() config.Rule {
 	return on("POST /orders", rule.Once, "{header.Idempotency-Key}", guard.Charge("order"))
 }
 
-// Upstream failures are distinguished (P8, rows 36 to 38): a request that was not sent may
-// be retried; a request that was sent has an unknown outcome.
+// If an upstream fails after it got a request, the outcome is unknown, and the request is
+// not sent again. The upstream needs no code for that (requirement P8).
 func TestAnUpstreamThatFails(t *testing.T) {
 	reset := func(_ int64, conn net.Conn) { conn.(*net.TCPConn).SetLinger(0); conn.Close() }
-	says := func(text string) func(int64, net.Conn) {
+	sends := func(text string) func(int64, net.Conn) {
 		return func(_ int64, conn net.Conn) { io.WriteString(conn, text); conn.Close() }
 	}
 	for _, c := range []struct {
@@ -80,30 +80,30 @@ func TestAnUpstreamThatFails(t *testing.T) {
 		status int
 	}{
 		{"resets the connection", reset, 502},
-		{"closes the connection", says(""), 502},
+		{"closes the connection", sends(""), 502},
 		{"does not answer", func(_ int64, conn net.Conn) { io.Copy(io.Discard, conn) }, 504},
-		{"breaks off in the header", says("HTTP/1.1 200 OK\r\nContent-Le"), 502},
-		{"sends less than its Content-Length", says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"), 502},
-		{"breaks off between chunks", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n"), 502},
-		{"breaks off in a chunk", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\nshort"), 502},
-		{"speaks another protocol", says("SSH-2.0-OpenSSH_9.2\r\n"), 502},
-		{"has two lengths", says("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502},
+		{"breaks off in the header", sends("HTTP/1.1 200 OK\r\nContent-Le"), 502},
+		{"sends less than its Content-Length", sends("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"), 502},
+		{"breaks off between chunks", sends("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n"), 502},
+		{"breaks off in a chunk", sends("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\nshort"), 502},
+		{"speaks another protocol", sends("SSH-2.0-OpenSSH_9.2\r\n"), 502},
+		{"has two lengths", sends("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newBrokenUpstream(t, c.act)
-			cfg := withRules(held())
+			cfg := withRules(charge())
 			cfg.Upstream = config.Upstream{To: w.url(t), Answer: 200 * time.Millisecond}
 			s := open(t, cfg, nil)
 			got := s.send("POST", "/orders", "x", key("k"))
 			if got.err != nil || got.StatusCode != c.status || got.code() != interlockhttp.UpstreamUnknown {
-				t.Fatalf("the first gets %v, want %d", got, c.status)
+				t.Fatalf("the first request gets %v, want %d %s", got, c.status, interlockhttp.UpstreamUnknown)
 			}
 			if e := s.event(); e.Outcome != "unknown" || e.Code != "upstream_unknown" {
 				t.Errorf("the event is %+v", e)
 			}
 			got = s.send("POST", "/orders", "x", key("k"))
 			if got.code() != interlockhttp.OutcomeUnknown || w.seen.Load() != 1 {
-				t.Errorf("the next gets %v, and %d requests were sent", got, w.seen.Load())
+				t.Errorf("a repeat gets %v, and %d requests were sent; want outcome_unknown and 1 request", got, w.seen.Load())
 			}
 		})
 	}
@@ -116,29 +116,31 @@ func TestAResponseThatBreaksOff(t *testing.T) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n"+strings.Repeat("x", 0x800)+"\r\n")
 			conn.Close()
 		})
-		r := held()
+		r := charge()
 		r.Tee = tee
 		cfg := withRules(r)
 		cfg.Upstream.To, cfg.Limits.Response = w.url(t), 1000
 		s := open(t, cfg, nil)
 		if got := s.send("POST", "/orders", "x", key("k")); got.err == nil {
-			t.Errorf("tee %v: the first gets %v", tee, got)
+			t.Errorf("tee %v: the first request gets %v, want an error", tee, got)
 		}
 		if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.OutcomeUnknown || w.seen.Load() != 1 {
-			t.Errorf("tee %v: the next gets %v, and %d were sent", tee, got, w.seen.Load())
+			t.Errorf("tee %v: a repeat gets %v, and %d requests were sent; want outcome_unknown and 1 request", tee, got, w.seen.Load())
 		}
 	}
 }
 
+// If the upstream cannot be reached, the request was not sent, and the same key may be
+// used again.
 func TestAnUnreachableUpstream(t *testing.T) {
-	gone := func(t *testing.T) []*url.URL {
+	closed := func(t *testing.T) []*url.URL {
 		s := httptest.NewServer(nil)
 		defer s.Close()
 		return []*url.URL{parse(t, s.URL)}
 	}
-	stranger := func(t *testing.T) []*url.URL {
+	untrusted := func(t *testing.T) []*url.URL {
 		s := httptest.NewTLSServer(nil)
-		s.Config.ErrorLog = quiet
+		s.Config.ErrorLog = discardLog
 		t.Cleanup(s.Close)
 		return []*url.URL{parse(t, s.URL)}
 	}
@@ -147,26 +149,26 @@ func TestAnUnreachableUpstream(t *testing.T) {
 		return []*url.URL{parse(t, "https://"+w.Addr().String())}
 	}
 	for name, to := range map[string]func(*testing.T) []*url.URL{
-		"connection refused": gone, "26: an untrusted certificate": stranger, "no TLS": plain,
+		"connection refused": closed, "26: an untrusted certificate": untrusted, "no TLS": plain,
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := withRules(held())
+			cfg := withRules(charge())
 			cfg.Upstream = config.Upstream{To: to(t), Connect: time.Second}
 			s := open(t, cfg, nil)
 			got := s.send("POST", "/orders", "x", key("k"))
 			if got.StatusCode != http.StatusBadGateway || got.code() != interlockhttp.UpstreamUnreachable || got.Header.Get("Retry-After") != "1" {
-				t.Fatalf("got %v", got)
+				t.Fatalf("the response is %v, want 502 upstream_unreachable with Retry-After: 1", got)
 			}
 			if e := s.event(); e.Outcome != "failed" {
 				t.Errorf("the event is %+v", e)
 			}
-			cfg2 := withRules(held())
+			cfg2 := withRules(charge())
 			cfg2.Upstream.To = []*url.URL{parse(t, s.service.URL)}
 			if err := s.gateway.Reload(cfg2); err != nil {
 				t.Fatal(err)
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.StatusCode != http.StatusCreated {
-				t.Errorf("once it is reachable, the same key gets %v", got)
+				t.Errorf("after a reload to a reachable upstream, the same key gets %v, want 201", got)
 			}
 		})
 	}
@@ -187,15 +189,15 @@ func TestNothingIsSentTwice(t *testing.T) {
 				}
 				conn.Close()
 			})
-			cfg := withRules(held())
+			cfg := withRules(charge())
 			cfg.Upstream.To = w.url(t)
 			s := open(t, cfg, nil)
 			if got := s.send(c.method, c.path, c.body, key("k-1")); got.StatusCode != http.StatusOK {
-				t.Fatalf("the first gets %v", got)
+				t.Fatalf("the first request gets %v, want 200", got)
 			}
 			got := s.send(c.method, c.path, c.body, key("k-2"))
 			if got.StatusCode != http.StatusBadGateway || w.seen.Load() != 2 {
-				t.Errorf("the second gets %v, and %d were sent", got, w.seen.Load())
+				t.Errorf("the second request gets %v, and %d requests were sent in total; want 502 and 2", got, w.seen.Load())
 			}
 		})
 	}
@@ -217,7 +219,7 @@ func TestSeveralTargets(t *testing.T) {
 			s.send("GET", "/", "")
 		}
 		if a, b := hits[0].Load(), hits[1].Load(); a != 5 || b != 5 {
-			t.Errorf("%d and %d", a, b)
+			t.Errorf("the targets got %d and %d of 10 requests, want 5 each", a, b)
 		}
 	})
 	t.Run("an unreachable target is skipped for a while", func(t *testing.T) {
@@ -233,13 +235,12 @@ func TestSeveralTargets(t *testing.T) {
 			}
 		}
 		if failed != 1 {
-			t.Errorf("%d of 10 failed", failed)
+			t.Errorf("%d of 10 requests failed, want 1", failed)
 		}
 	})
 }
 
-// For an outer rule, a request that an inner rule refused, or that was not sent, did not
-// happen.
+// An outer rule treats a request that an inner rule refused as not executed.
 func TestARuleInsideAnother(t *testing.T) {
 	outer := on("POST /orders", rule.Once, "{header.Idempotency-Key}", guard.Charge("outer"))
 	outer.Continue = true
@@ -250,19 +251,19 @@ func TestARuleInsideAnother(t *testing.T) {
 	stock := field("X-Stock", "shoe")
 	done := make(chan answer)
 	go func() { done <- s.send("POST", "/orders", "x", key("k-1"), stock) }()
-	<-d.in
+	<-d.arrived
 	if got := s.send("POST", "/orders", "x", key("k-2"), stock); got.code() != interlockhttp.Locked {
-		t.Errorf("a request during the first gets %v", got)
+		t.Errorf("a request while the lock is held gets %v, want locked", got)
 	}
 	if got := s.send("POST", "/orders", "x", key("k-3")); got.code() != interlockhttp.KeyMissing {
-		t.Errorf("a request without a key gets %v", got)
+		t.Errorf("a request without the lock's key gets %v, want key_missing", got)
 	}
-	close(d.opens)
+	close(d.open)
 	if got := <-done; got.text != "done" {
-		t.Errorf("the first gets %v", got)
+		t.Errorf("the first request gets %v, want done", got)
 	}
 	if got := s.send("POST", "/orders", "x", key("k-2"), stock); got.text != "done" {
-		t.Errorf("a repeat gets %v", got)
+		t.Errorf("a retry of the refused request gets %v, want done", got)
 	}
 	outcomes := make(map[string]int)
 	for range 8 {

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A configuration file alone protects a service (P8, P1).
+// A configuration file is all that a gateway needs to protect a service: the service does
+// not change (requirement P8), and clients send Idempotent-Token (requirement P1).
 func TestAGatewayFromAFile(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.URL.Path, " ", r.Header.Get("Interlock-Fence") != "")
@@ -50,24 +51,24 @@ rules:
 	s := open(t, cfg, nil)
 	for _, c := range []struct {
 		method, path, body string
-		changes            []with
+		changes            []edit
 		status             int
 		code               interlockhttp.Code
 		key                string
 	}{
 		{"POST", "/orders/7/pay", "", nil, 200, "", "pay:7"},
-		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", stored(t, "order", "k-1")},
-		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", stored(t, "order", "k-1")},
-		{"POST", "/orders", "y", []with{key("k-1")}, 422, interlockhttp.KeyReused, stored(t, "order", "k-1")},
+		{"POST", "/orders", "x", []edit{key("k-1")}, 200, "", recordID(t, "order", "k-1")},
+		{"POST", "/orders", "x", []edit{key("k-1")}, 200, "", recordID(t, "order", "k-1")},
+		{"POST", "/orders", "y", []edit{key("k-1")}, 422, interlockhttp.KeyReused, recordID(t, "order", "k-1")},
 		{"POST", "/sign-up", "x", nil, 400, interlockhttp.KeyMissing, ""},
-		{"POST", "/sign-up", "x", []with{field("Idempotent-Token", "made-up")}, 403, interlockhttp.TokenUnknown, ""},
-		{"POST", "/click", `{"button":"buy"}`, []with{field("Content-Type", "application/json")}, 200, "", stored(t, "click", "buy")},
-		{"POST", "/click", "button=buy", []with{field("Content-Type", "application/x-www-form-urlencoded")}, 429, interlockhttp.Duplicate, stored(t, "click", "buy")},
-		{"PUT", "/import", "x", []with{func(r *http.Request) { r.Header.Del("X-User") }}, 200, "", "import"},
+		{"POST", "/sign-up", "x", []edit{field("Idempotent-Token", "made-up")}, 403, interlockhttp.TokenUnknown, ""},
+		{"POST", "/click", `{"button":"buy"}`, []edit{field("Content-Type", "application/json")}, 200, "", recordID(t, "click", "buy")},
+		{"POST", "/click", "button=buy", []edit{field("Content-Type", "application/x-www-form-urlencoded")}, 429, interlockhttp.Duplicate, recordID(t, "click", "buy")},
+		{"PUT", "/import", "x", []edit{func(r *http.Request) { r.Header.Del("X-User") }}, 200, "", "import"},
 	} {
 		got := s.send(c.method, c.path, c.body, c.changes...)
 		if got.StatusCode != c.status || got.code() != c.code || c.status == 200 && got.text != c.path+" true" {
-			t.Errorf("%s %s: %v", c.method, c.path, got)
+			t.Errorf("%s %s gets %v, want %d %s", c.method, c.path, got, c.status, c.code)
 		}
 		if e := s.event(); e.Key != c.key {
 			t.Errorf("%s %s: the event is %+v, want the key %q", c.method, c.path, e, c.key)
@@ -75,9 +76,9 @@ rules:
 	}
 	var v struct{ Token string }
 	if got := s.send("GET", "/idempotent-token?form=sign-up", ""); json.Unmarshal([]byte(got.text), &v) != nil {
-		t.Fatalf("got %v", got)
+		t.Fatalf("the token endpoint answers %v, want a token", got)
 	}
 	if got := s.send("POST", "/sign-up", "x", field("Idempotent-Token", v.Token)); got.text != "/sign-up true" {
-		t.Errorf("with a token: %v", got)
+		t.Errorf("a request with a token gets %v, want 200", got)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// Waiters are bounded per key and in total, and a waiter that left leaves nothing behind.
+// Waiters are bounded per key and in total. After the last waiter of a key has left, the
+// limit holds no memory for the key.
 func TestWaitLimit(t *testing.T) {
 	c := newWaitLimit(2, 3)
 	for i, want := range []struct {
@@ -21,7 +22,7 @@ func TestWaitLimit(t *testing.T) {
 	}
 	c.leave("a")
 	if !c.enter("c") || c.enter("a") {
-		t.Error("a waiter that left does not make way for exactly one other")
+		t.Error("after one waiter has left, the limit does not admit exactly one other")
 	}
 	c.leave("a")
 	c.leave("b")

@@ -25,18 +25,18 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// At most a thousand requests wait for one lock. Further ones are told to retry, until
-// some have left (14).
+// At most a thousand requests wait for one lock. Further requests get 429 until some
+// waiters have left.
 func TestTooManyWaiters(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 	lock.Do.Wait = time.Minute
 	d := newGate()
 	s := open(t, withRules(), d)
-	g, err := gateway.New(routed(t, s, lock), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})
+	g, err := gateway.New(configFor(t, s, lock), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(ctx context.Context, key string) *httptest.ResponseRecorder {
+	post := func(ctx context.Context, key string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/orders", strings.NewReader("x"))
 		r.RemoteAddr = "127.0.0.1:1"
 		r.Header.Set("X-User", "ann")
@@ -46,13 +46,13 @@ func TestTooManyWaiters(t *testing.T) {
 		return w
 	}
 	var holders, waiters sync.WaitGroup
-	holders.Go(func() { ask(t.Context(), "k") })
-	<-d.in
+	holders.Go(func() { post(t.Context(), "k") })
+	<-d.arrived
 	const requests, limit = 1010, 1000
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, disconnect := context.WithCancel(t.Context())
 	answers := make(chan *httptest.ResponseRecorder, requests)
 	for range requests {
-		waiters.Go(func() { answers <- ask(ctx, "k") })
+		waiters.Go(func() { answers <- post(ctx, "k") })
 	}
 	for range requests - limit {
 		var w *httptest.ResponseRecorder
@@ -62,30 +62,30 @@ func TestTooManyWaiters(t *testing.T) {
 			t.Fatal("no request was refused")
 		}
 		if p, _ := interlockhttp.ReadProblem(w.Result()); p == nil || w.Code != http.StatusTooManyRequests || p.Code != interlockhttp.TooManyWaiters || w.Header().Get("Retry-After") != "1" {
-			t.Errorf("the request above the limit gets %d %s", w.Code, w.Body)
+			t.Errorf("a request above the limit gets %d %s, want 429 too_many_waiters with Retry-After: 1", w.Code, w.Body)
 		}
 	}
 	if n := len(answers); n != 0 {
-		t.Errorf("%d requests below the limit do not wait", n)
+		t.Errorf("%d requests below the limit were refused", n)
 	}
-	holders.Go(func() { ask(t.Context(), "other") })
-	<-d.in // another lock has no waiters
-	leave()
+	holders.Go(func() { post(t.Context(), "other") })
+	<-d.arrived // another lock has no waiters
+	disconnect()
 	waiters.Wait()
-	close(d.opens)
+	close(d.open)
 	holders.Wait()
-	if w := ask(t.Context(), "k"); w.Code != http.StatusOK {
+	if w := post(t.Context(), "k"); w.Code != http.StatusOK {
 		t.Errorf("after the waiters have left, a request gets %d %s", w.Code, w.Body)
 	}
 }
 
 // While the upstream is down, the log has one line per second, which counts the skipped
-// ones (20).
+// lines.
 func TestTheLogDuringAnOutage(t *testing.T) {
 	var out bytes.Buffer
 	s := open(t, withRules(), nil)
 	s.service.Close()
-	g, err := gateway.New(routed(t, s, orders()), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
+	g, err := gateway.New(configFor(t, s, orders()), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestRequestsWithoutAKeyAreCounted(t *testing.T) {
 	s := open(t, withRules(), nil)
 	order, pay := orders(), on("POST /pay", rule.Lock, "{header.X-No}", guard.Policy{Name: "pay"})
 	order.Optional, pay.Optional = true, true
-	g, err := gateway.New(routed(t, s, order, pay), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
+	g, err := gateway.New(configFor(t, s, order, pay), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestRequestsWithoutAKeyAreCounted(t *testing.T) {
 	}
 }
 
-// The number of counters does not grow with the clients' keys (19).
+// The number of counters does not grow with the clients' keys.
 func TestManyKeysAreCountedTogether(t *testing.T) {
 	s := open(t, withRules(orders()), nil)
 	for i := range 200 {
@@ -162,7 +162,7 @@ func (endless) Accept() (net.Conn, error) {
 
 func (endless) Close() error { return nil }
 
-// The number of connections is limited; the next one waits until another is closed (15).
+// The number of connections is limited; the next one waits until another is closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := gateway.LimitListener(endless{}, 2)
@@ -179,10 +179,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 		<-accepted
 		<-accepted
 		if synctest.Wait(); len(accepted) != 0 {
-			t.Error("a third connection is accepted")
+			t.Error("a third connection is accepted, want at most 2")
 		}
 		conns[0].Close()
-		conns[0].Close() // a second Close must not count
+		conns[0].Close() // a second Close must not free another slot
 		if err := <-accepted; err != nil {
 			t.Fatal(err)
 		}
@@ -192,26 +192,26 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		l.Close()
 		if err := <-accepted; err == nil {
-			t.Error("a closed listener accepts")
+			t.Error("Accept returned nil after Close, want an error")
 		}
 	})
 }
 
 // An upstream with another name in its certificate, or with an old TLS version, gets no
-// request. insecure: true logs a warning (26).
+// request. insecure: true logs a warning.
 func TestTheUpstreamIsVerified(t *testing.T) {
 	for name, c := range map[string]struct{ host, newest string }{
 		"a valid certificate": {"127.0.0.1", ""}, "another name": {"localhost", ""}, "an old protocol": {"127.0.0.1", "1.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			service := secure(t, c.newest)
+			service := newTLSUpstream(t, c.newest)
 			cfg := withRules(orders())
 			to := parse(t, service.URL)
 			to.Host = net.JoinHostPort(c.host, to.Port())
 			cfg.Upstream = config.Upstream{To: []*url.URL{to}, CA: file(t, "ca.pem", certificate(service))}
 			got := open(t, cfg, nil).send(http.MethodPost, "/orders", "x", key("k"))
 			if good := name == "a valid certificate"; good != (got.StatusCode == http.StatusOK) || !good && got.code() != interlockhttp.UpstreamUnreachable {
-				t.Errorf("the client gets %v", got)
+				t.Errorf("the client gets %v, want 200 only with a valid certificate and protocol", got)
 			}
 		})
 	}
@@ -223,16 +223,17 @@ func TestTheUpstreamIsVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "level=WARN") || !strings.Contains(out.String(), "not verified") {
-			t.Errorf("the log is %q", out.String())
+			t.Errorf("the log is %q, want a warning that certificates are not verified", out.String())
 		}
 	})
 }
 
-// secure returns an upstream with TLS; newest is its newest TLS version.
-func secure(t *testing.T, newest string) *httptest.Server {
+// newTLSUpstream returns an upstream with TLS. newest is its newest TLS version; if it is
+// empty, there is no limit.
+func newTLSUpstream(t *testing.T, newest string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	s.Config.ErrorLog = quiet
+	s.Config.ErrorLog = discardLog
 	if newest == "1.1" {
 		s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // the gateway must refuse it
 	}

@@ -34,10 +34,11 @@ type site struct {
 	events  chan gateway.Event
 	engine  engine.Engine // nil: the memory engine
 
-	contexts chan context.Context // of requests, after watch
+	contexts chan context.Context // of requests, after collectContexts
 }
 
-// withRules returns a configuration with rules. Every client on this machine is a trusted proxy.
+// withRules returns a configuration with rules. It trusts every client on this machine as
+// a proxy.
 func withRules(rules ...config.Rule) *config.Config {
 	return &config.Config{
 		File:      "interlock.yaml",
@@ -65,7 +66,7 @@ func on(match string, verb rule.Verb, key string, p guard.Policy) config.Rule {
 	return r
 }
 
-// orders is the usual rule: an order is placed once.
+// orders returns the rule of most tests: an order is placed once per key.
 func orders() config.Rule {
 	return on("POST /orders", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 }
@@ -81,7 +82,7 @@ func (s *site) count(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%d %s %s", s.runs.Add(1), r.URL.Path, body)
 }
 
-// open opens a site with the upstream h; nil is count.
+// open opens a site with the upstream h. If h is nil, the upstream is count.
 func open(t *testing.T, cfg *config.Config, h http.Handler) *site {
 	t.Helper()
 	return openOn(t, nil, cfg, h)
@@ -169,14 +170,14 @@ func (a answer) code() interlockhttp.Code {
 	return p.Code
 }
 
-// with changes a request.
-type with func(*http.Request)
+// An edit changes a request before it is sent.
+type edit func(*http.Request)
 
-func field(name, value string) with { return func(r *http.Request) { r.Header.Add(name, value) } }
-func key(k string) with             { return field("Idempotency-Key", k) }
+func field(name, value string) edit { return func(r *http.Request) { r.Header.Add(name, value) } }
+func key(k string) edit             { return field("Idempotency-Key", k) }
 
-// send sends a request with the user ann; changes may replace that.
-func (s *site) send(method, path, body string, changes ...with) answer {
+// send sends a request of the user ann. The changes may set another user.
+func (s *site) send(method, path, body string, changes ...edit) answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.front.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -210,27 +211,28 @@ func (s *site) event() gateway.Event {
 	}
 }
 
-// A service is protected without a change to it (P8).
+// The gateway protects a service that is not changed for it. That is requirement P8:
+// business code does not change.
 func TestAServiceBehindTheGateway(t *testing.T) {
 	s := open(t, withRules(orders()), nil)
 	first := s.send("POST", "/orders", "shoe", key("a-1"))
 	if first.StatusCode != http.StatusCreated || first.text != "1 /orders shoe" {
-		t.Fatalf("the first got %v", first)
+		t.Fatalf("the first request gets %v", first)
 	}
 	again := s.send("POST", "/orders", "shoe", key("a-1"))
 	if again.text != first.text || again.StatusCode != first.StatusCode || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Location") != "/orders/1" {
 		t.Errorf("a repeat gets %v %v, want %v", again, again.Header, first)
 	}
-	if e := s.event(); e.Outcome != "ran" || e.Rule != "order" || e.Key != stored(t, "order", "a-1") || e.Status != http.StatusCreated {
+	if e := s.event(); e.Outcome != "ran" || e.Rule != "order" || e.Key != recordID(t, "order", "a-1") || e.Status != http.StatusCreated {
 		t.Errorf("the event is %+v", e)
 	}
 	if e := s.event(); e.Outcome != "replayed" {
 		t.Errorf("the event is %+v", e)
 	}
 	if got := s.send("POST", "/other", "x"); got.text != "2 /other x" {
-		t.Errorf("an unmatched request got %v", got)
+		t.Errorf("a request without a rule gets %v", got)
 	}
 }
 
-// quiet discards the log of servers that are expected to fail.
-var quiet = log.New(io.Discard, "", 0)
+// discardLog is for servers that are expected to fail.
+var discardLog = log.New(io.Discard, "", 0)

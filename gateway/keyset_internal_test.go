@@ -51,7 +51,7 @@ func TestKeysAreLoadedAgain(t *testing.T) {
 			return err == nil && len(keys) == 1
 		}
 		if !knows("a") || knows("b") {
-			t.Fatal("at the start")
+			t.Fatal("the published key a is unknown, or the unpublished key b is known")
 		}
 		publish("a", "b")
 		if knows("b") {
@@ -94,13 +94,13 @@ func TestKeysThatCannotBeLoaded(t *testing.T) {
 		for range 10 {
 			all.Go(func() {
 				if _, err := k.find(t.Context(), "a"); !errors.Is(err, errKeysUnavailable) {
-					t.Errorf("got %v", err)
+					t.Errorf("find() = %v, want errKeysUnavailable", err)
 				}
 			})
 		}
 		all.Wait()
 		if took := time.Since(start); took >= 2*loadTimeout {
-			t.Errorf("it took %v", took)
+			t.Errorf("ten requests waited %v, want the time of one load", took)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestPatternsMatchLikeServeMux(t *testing.T) {
 			mux.ServeHTTP(httptest.NewRecorder(), r)
 			segments, ok := split(r.URL.EscapedPath())
 			if !ok || p.match(segments, exactly) != matched {
-				t.Errorf("%s matches %s: %v, in a ServeMux: %v", text, path, !matched, matched)
+				t.Errorf("the pattern %s matches %s: %v, in a ServeMux: %v", text, path, !matched, matched)
 				continue
 			}
 			if !matched {

@@ -21,12 +21,12 @@ func parseRule(t *testing.T, options ...string) *config.Config {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	cfg.Upstream.To = nil // open sets it
+	cfg.Upstream.To = nil // open sets the upstream
 	return cfg
 }
 
-// A client that retries with the same key, as those of Stripe do, does not charge twice
-// through a gateway with the defaults.
+// With the default policy of the gateway, a client that retries with the same key, as the
+// clients of Stripe do, does not charge twice.
 func TestTheDefaultsDoNotChargeTwice(t *testing.T) {
 	reset := func(w http.ResponseWriter) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -38,11 +38,11 @@ func TestTheDefaultsDoNotChargeTwice(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		options []string
-		fail    func(http.ResponseWriter) // of the first charge
+		fail    func(http.ResponseWriter) // answers the first charge
 		charges int64
 		again   int // the status of the retry
 		code    interlockhttp.Code
-		outcome string // of the first event
+		outcome string // the outcome of the first event
 	}{
 		"the bank answers 500":             {fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, charges: 1, again: 500, outcome: "ran"},
 		"the bank resets the connection":   {fail: reset, charges: 1, again: 409, code: interlockhttp.OutcomeUnknown, outcome: "unknown"},
@@ -78,13 +78,13 @@ func TestTheDefaultsDoNotChargeTwice(t *testing.T) {
 	}
 }
 
-// A service in any language says what it did, and clients do not see it.
+// An upstream states its outcome in the field Interlock-Outcome, which clients do not see.
 func TestAnUpstreamStatesItsOutcome(t *testing.T) {
 	for _, c := range []struct {
-		said   string
-		status int
-		runs   int64
-		again  int
+		outcome string // the value of Interlock-Outcome
+		status  int
+		runs    int64
+		again   int // the status of a repeat
 	}{
 		{"done", 502, 1, 502},
 		{"failed", 500, 2, 500},
@@ -92,10 +92,10 @@ func TestAnUpstreamStatesItsOutcome(t *testing.T) {
 		{"unknown", 200, 1, 409},
 		{"doone", 200, 1, 409},
 	} {
-		t.Run(c.said+" with "+strconv.Itoa(c.status), func(t *testing.T) {
+		t.Run(c.outcome+" with "+strconv.Itoa(c.status), func(t *testing.T) {
 			var runs atomic.Int64
 			s := open(t, parseRule(t), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Interlock-Outcome", c.said)
+				w.Header().Set("Interlock-Outcome", c.outcome)
 				w.WriteHeader(c.status)
 				fmt.Fprint(w, runs.Add(1))
 			}))

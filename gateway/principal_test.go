@@ -54,7 +54,7 @@ func claims() map[string]any {
 	return map[string]any{"sub": "ann", "iss": "https://id", "aud": "shop", "exp": time.Now().Add(time.Hour).Unix(), "org": map[string]any{"id": 7}}
 }
 
-// sign returns a token, signed with key; nil is the issuer's key.
+// sign returns a token, signed with key. If key is nil, it uses the issuer's key.
 func (i *issuer) sign(claims map[string]any, alg jose.SignatureAlgorithm, key any) string {
 	i.t.Helper()
 	if key == nil {
@@ -80,6 +80,7 @@ func (i *issuer) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
+// jwks returns a JWK set with the public keys of the issuer and others.
 func (i *issuer) jwks(others ...*issuer) []byte {
 	set := jose.JSONWebKeySet{}
 	for _, o := range append(others, i) {
@@ -92,6 +93,7 @@ func (i *issuer) jwks(others ...*issuer) []byte {
 	return text
 }
 
+// file writes a temporary file, and returns its path.
 func file(t *testing.T, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -101,16 +103,16 @@ func file(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-// byJWT returns a configuration with that principal.
-func byJWT(j config.JWT) *config.Config {
+// withJWT returns a configuration with that principal.
+func withJWT(j config.JWT) *config.Config {
 	cfg := withRules(orders())
 	cfg.Principal = config.Principal{JWT: &j}
 	return cfg
 }
 
-func bearer(token string) with { return field("Authorization", "Bearer "+token) }
+func bearer(token string) edit { return field("Authorization", "Bearer "+token) }
 
-// The user comes from a verified token, and from nothing else (4, 5).
+// A JWT principal accepts only valid tokens.
 func TestTokensOfUsers(t *testing.T) {
 	i := newIssuer(t, "a")
 	changed := func(name string, value any) string {
@@ -123,53 +125,54 @@ func TestTokensOfUsers(t *testing.T) {
 	good := i.sign(claims(), jose.ES256, nil)
 	unsigned := "eyJhbGciOiJub25lIn0." + strings.Split(good, ".")[1] + "."
 	now := time.Now()
-	s := open(t, byJWT(config.JWT{KeyFile: file(t, "key.pem", i.pem()), Issuer: "https://id", Audience: "shop"}), nil)
+	s := open(t, withJWT(config.JWT{KeyFile: file(t, "key.pem", i.pem()), Issuer: "https://id", Audience: "shop"}), nil)
 	for n, c := range []struct {
 		name  string
-		field []with
+		field []edit
 		ok    bool
 	}{
-		{"valid", []with{bearer(good)}, true},
-		{"valid, scheme in lower case", []with{field("Authorization", "bearer "+good)}, true},
-		{"expired within the leeway", []with{bearer(changed("exp", now.Add(-10*time.Second).Unix()))}, true},
-		{"several audiences", []with{bearer(changed("aud", []string{"x", "shop"}))}, true},
+		{"valid", []edit{bearer(good)}, true},
+		{"valid, scheme in lower case", []edit{field("Authorization", "bearer "+good)}, true},
+		{"expired within the leeway", []edit{bearer(changed("exp", now.Add(-10*time.Second).Unix()))}, true},
+		{"several audiences", []edit{bearer(changed("aud", []string{"x", "shop"}))}, true},
 		{"missing", nil, false},
-		{"two tokens", []with{bearer(good), bearer(good)}, false},
-		{"another scheme", []with{field("Authorization", "Basic "+good)}, false},
-		{"not a token", []with{bearer("abc")}, false},
-		{"unsigned", []with{bearer(unsigned)}, false},
-		{"signed by another issuer's key", []with{bearer(newIssuer(t, "a").sign(claims(), jose.ES256, nil))}, false},
-		{"signed with the public key as a secret", []with{bearer(i.sign(claims(), jose.HS256, i.pem()))}, false},
-		{"expired", []with{bearer(changed("exp", now.Add(-time.Minute).Unix()))}, false},
-		{"without an expiry", []with{bearer(changed("exp", nil))}, false},
-		{"not yet valid", []with{bearer(changed("nbf", now.Add(time.Minute).Unix()))}, false},
-		{"issued tomorrow", []with{bearer(changed("iat", now.Add(24*time.Hour).Unix()))}, false},
-		{"another issuer", []with{bearer(changed("iss", "https://evil"))}, false},
-		{"another audience", []with{bearer(changed("aud", "other"))}, false},
-		{"without a user", []with{bearer(changed("sub", nil))}, false},
-		{"with an empty user", []with{bearer(changed("sub", ""))}, false},
-		{"with a control character in the user", []with{bearer(changed("sub", "a\x00b"))}, false},
-		{"too long", []with{bearer(changed("x", strings.Repeat("x", 9000)))}, false},
+		{"two tokens", []edit{bearer(good), bearer(good)}, false},
+		{"another scheme", []edit{field("Authorization", "Basic "+good)}, false},
+		{"not a token", []edit{bearer("abc")}, false},
+		{"unsigned", []edit{bearer(unsigned)}, false},
+		{"signed by another issuer's key", []edit{bearer(newIssuer(t, "a").sign(claims(), jose.ES256, nil))}, false},
+		{"signed with the public key as a secret", []edit{bearer(i.sign(claims(), jose.HS256, i.pem()))}, false},
+		{"expired", []edit{bearer(changed("exp", now.Add(-time.Minute).Unix()))}, false},
+		{"without an expiry", []edit{bearer(changed("exp", nil))}, false},
+		{"not yet valid", []edit{bearer(changed("nbf", now.Add(time.Minute).Unix()))}, false},
+		{"issued tomorrow", []edit{bearer(changed("iat", now.Add(24*time.Hour).Unix()))}, false},
+		{"another issuer", []edit{bearer(changed("iss", "https://evil"))}, false},
+		{"another audience", []edit{bearer(changed("aud", "other"))}, false},
+		{"without a user", []edit{bearer(changed("sub", nil))}, false},
+		{"with an empty user", []edit{bearer(changed("sub", ""))}, false},
+		{"with a control character in the user", []edit{bearer(changed("sub", "a\x00b"))}, false},
+		{"too long", []edit{bearer(changed("x", strings.Repeat("x", 9000)))}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := s.send("POST", "/orders", "x", append(c.field, key(fmt.Sprint("k-", n)))...)
 			if ok := got.StatusCode == http.StatusCreated; ok != c.ok {
-				t.Fatalf("got %v", got)
+				t.Fatalf("the response is %v, want accepted: %v", got, c.ok)
 			}
 			if !c.ok && (got.code() != interlockhttp.UserMissing || got.Header.Get("WWW-Authenticate") != "Bearer") {
-				t.Errorf("got %v", got)
+				t.Errorf("the response is %v with the challenge %q, want user_missing and Bearer", got, got.Header.Get("WWW-Authenticate"))
 			}
 		})
 	}
 }
 
+// A shared secret verifies tokens. Keys that do not fit the algorithms are refused.
 func TestSecretsOfTokens(t *testing.T) {
 	secret := []byte("0123456789abcdef0123456789abcdef")
 	i := newIssuer(t, "")
 	path := file(t, "secret", append(secret, '\n'))
-	s := open(t, byJWT(config.JWT{KeyFile: path, Algs: []string{"HS256"}}), nil)
+	s := open(t, withJWT(config.JWT{KeyFile: path, Algs: []string{"HS256"}}), nil)
 	if got := s.send("POST", "/orders", "x", key("k"), bearer(i.sign(claims(), jose.HS256, secret))); got.StatusCode != http.StatusCreated {
-		t.Errorf("got %v", got)
+		t.Errorf("a token signed with the secret gets %v, want 201", got)
 	}
 	for name, j := range map[string]config.JWT{
 		"a secret without an algorithm":  {KeyFile: path},
@@ -183,10 +186,10 @@ func TestSecretsOfTokens(t *testing.T) {
 		"a key set without a public key": {JWKS: file(t, "k", []byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`))},
 		"a private key":                  {KeyFile: file(t, "k", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}))},
 	} {
-		cfg := byJWT(j)
+		cfg := withJWT(j)
 		cfg.Upstream.To = s.gateway.Config().Upstream.To
 		if err := s.gateway.Reload(cfg); err == nil {
-			t.Errorf("%s is accepted", name)
+			t.Errorf("Reload accepts %s, want an error", name)
 		}
 	}
 }
@@ -211,30 +214,30 @@ func TestPublishedKeys(t *testing.T) {
 	send := func(s *site, i *issuer, k string) answer {
 		return s.send("POST", "/orders", "x", key(k), bearer(i.sign(claims(), jose.ES256, nil)))
 	}
-	t.Run("while the keys are unavailable at the start, clients are told to retry", func(t *testing.T) {
-		s := open(t, byJWT(j), nil)
+	t.Run("if the keys are unavailable at the start, clients get 503", func(t *testing.T) {
+		s := open(t, withJWT(j), nil)
 		if got := send(s, a, "k"); got.StatusCode != http.StatusServiceUnavailable || got.code() != interlockhttp.StoreUnavailable {
-			t.Errorf("got %v", got)
+			t.Errorf("the response is %v, want 503", got)
 		}
 		if n := loads.Load(); n != 1 {
-			t.Errorf("the keys were loaded %d times", n)
+			t.Errorf("the keys were loaded %d times, want once", n)
 		}
 	})
 	text := a.jwks()
 	set.Store(&text)
-	t.Run("an unknown key loads the keys again, but not each time", func(t *testing.T) {
+	t.Run("tokens of an unknown key do not load the keys each time", func(t *testing.T) {
 		loads.Store(0)
-		s := open(t, byJWT(j), nil)
+		s := open(t, withJWT(j), nil)
 		if got := send(s, a, "k-1"); got.StatusCode != http.StatusCreated {
-			t.Errorf("got %v", got)
+			t.Errorf("a token of a known key gets %v, want 201", got)
 		}
 		for range 5 {
 			if got := send(s, b, "k-2"); got.code() != interlockhttp.UserMissing {
-				t.Errorf("got %v", got)
+				t.Errorf("a token of an unknown key gets %v, want user_missing", got)
 			}
 		}
 		if n := loads.Load(); n != 1 {
-			t.Errorf("the keys were loaded %d times", n)
+			t.Errorf("the keys were loaded %d times within five seconds, want once", n)
 		}
 		set.Store(nil)
 		if got := send(s, a, "k-3"); got.StatusCode != http.StatusCreated {
@@ -243,16 +246,16 @@ func TestPublishedKeys(t *testing.T) {
 	})
 }
 
-// After a reload, a withdrawn key is refused, in a file and at a URL.
+// After a reload, a token signed with a key that was removed from the file is refused.
 func TestAWithdrawnKeyIsRefused(t *testing.T) {
 	a, b := newIssuer(t, "a"), newIssuer(t, "b")
 	path := file(t, "keys", a.jwks(b))
-	s := open(t, byJWT(config.JWT{JWKS: path}), nil)
+	s := open(t, withJWT(config.JWT{JWKS: path}), nil)
 	send := func(i *issuer) int {
 		return s.send("POST", "/orders", "x", key("k"), bearer(i.sign(claims(), jose.ES256, nil))).StatusCode
 	}
 	if got := send(a); got != http.StatusCreated {
-		t.Fatalf("got %d", got)
+		t.Fatalf("before the reload, a token gets %d, want 201", got)
 	}
 	if err := os.WriteFile(path, b.jwks(), 0o600); err != nil {
 		t.Fatal(err)
@@ -261,10 +264,10 @@ func TestAWithdrawnKeyIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := send(a); got != http.StatusUnauthorized {
-		t.Errorf("a token of the withdrawn key gets %d", got)
+		t.Errorf("a token of the withdrawn key gets %d, want 401", got)
 	}
 	if got := send(b); got != http.StatusCreated {
-		t.Errorf("a token of the other key gets %d", got)
+		t.Errorf("a token of the other key gets %d, want 201", got)
 	}
 }
 
@@ -272,20 +275,21 @@ func TestAWithdrawnKeyIsRefused(t *testing.T) {
 func TestAClaimInAKey(t *testing.T) {
 	i := newIssuer(t, "a")
 	lock := on("POST /orders/{id}", rule.Once, "{jwt.org.id}:{path.id}:{header.Idempotency-Key}", guard.Policy{Name: "order"})
-	cfg := byJWT(config.JWT{JWKS: file(t, "keys", i.jwks(newIssuer(t, "z")))})
+	cfg := withJWT(config.JWT{JWKS: file(t, "keys", i.jwks(newIssuer(t, "z")))})
 	cfg.Rules = []config.Rule{lock}
 	s := open(t, cfg, nil)
 	s.send("POST", "/orders/4:2", "x", key("k"), bearer(i.sign(claims(), jose.ES256, nil)))
-	if e := s.event(); e.Key != stored(t, "order", "7:4%3A2:k") || e.Outcome != "ran" {
+	if e := s.event(); e.Key != recordID(t, "order", "7:4%3A2:k") || e.Outcome != "ran" {
 		t.Errorf("the event is %+v", e)
 	}
 	c := claims()
 	delete(c, "org")
 	if got := s.send("POST", "/orders/42", "x", key("k"), bearer(i.sign(c, jose.ES256, nil))); got.code() != interlockhttp.KeyMissing {
-		t.Errorf("without the claim: %v", got)
+		t.Errorf("a token without the claim gets %v, want key_missing", got)
 	}
 }
 
+// With the principal mtls, a client needs a certificate.
 func TestACertificate(t *testing.T) {
 	ca, server, client := certificates(t)
 	dir := t.TempDir()
@@ -315,7 +319,7 @@ func TestACertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	front.ErrorLog = quiet
+	front.ErrorLog = discardLog
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +344,7 @@ func TestACertificate(t *testing.T) {
 		return resp.Proto + " " + resp.Status, nil
 	}
 	if got, err := send(client); err != nil || got != "HTTP/2.0 200 OK" {
-		t.Fatalf("with a certificate: %v %v", got, err)
+		t.Fatalf("a client with a certificate gets %v, error %v; want 200 with HTTP/2", got, err)
 	}
 	if _, err := send(); err == nil {
 		t.Error("a client without a certificate is served")
@@ -372,8 +376,8 @@ func certificates(t *testing.T) (ca *x509.Certificate, server, client tls.Certif
 	if err != nil {
 		t.Fatal(err)
 	}
-	serves, asks := newKey(), newKey()
-	server = tls.Certificate{PrivateKey: serves, Certificate: [][]byte{sign(2, &x509.Certificate{Subject: pkix.Name{CommonName: "server"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}}, serves, ca)}}
-	client = tls.Certificate{PrivateKey: asks, Certificate: [][]byte{sign(3, &x509.Certificate{Subject: pkix.Name{CommonName: "ann"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, asks, ca)}}
+	serverKey, clientKey := newKey(), newKey()
+	server = tls.Certificate{PrivateKey: serverKey, Certificate: [][]byte{sign(2, &x509.Certificate{Subject: pkix.Name{CommonName: "server"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}}, serverKey, ca)}}
+	client = tls.Certificate{PrivateKey: clientKey, Certificate: [][]byte{sign(3, &x509.Certificate{Subject: pkix.Name{CommonName: "ann"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, clientKey, ca)}}
 	return ca, server, client
 }

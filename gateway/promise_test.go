@@ -19,53 +19,55 @@ import (
 
 // A gate is an upstream that answers when the test opens it.
 type gate struct {
-	in    chan struct{} // a request has arrived
-	opens chan struct{}
-	left  chan struct{} // a request was canceled
+	arrived  chan struct{} // has an element for each request that arrived
+	open     chan struct{} // closed by the test, so that all requests are answered
+	canceled chan struct{} // has an element for each request that was canceled
 }
 
 func newGate() *gate {
-	return &gate{in: make(chan struct{}, 100), opens: make(chan struct{}), left: make(chan struct{}, 100)}
+	return &gate{arrived: make(chan struct{}, 100), open: make(chan struct{}), canceled: make(chan struct{}, 100)}
 }
 
 func (d *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.ReadAll(r.Body); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	d.in <- struct{}{}
+	d.arrived <- struct{}{}
 	select {
-	case <-d.opens:
+	case <-d.open:
 	case <-r.Context().Done():
-		d.left <- struct{}{}
+		d.canceled <- struct{}{}
 	}
 	io.WriteString(w, "done")
 }
 
-// The responses of package interlockhttp are the same through the gateway (P8).
+// The gateway answers with the same problems as package interlockhttp, so that the code of
+// a service need not change (requirement P8). A number in a name is a row of the security
+// table in docs/traps.md.
 func TestResponses(t *testing.T) {
 	twice := func(r *http.Request) { r.Header["Idempotency-Key"] = []string{"k", "l"} }
 	for _, c := range []struct {
 		name    string
-		first   bool // another request comes before: key k, body shoe
+		first   bool // a request with the key k and the body shoe is sent before
 		body    string
-		changes []with
+		changes []edit
 		status  int
 		code    interlockhttp.Code
 	}{
 		{name: "no key", body: "shoe", status: 400, code: interlockhttp.KeyMissing},
-		{name: "two keys", body: "shoe", changes: []with{twice}, status: 400, code: interlockhttp.KeyInvalid},
-		{name: "an invalid key", body: "shoe", changes: []with{key("a\xffb")}, status: 400, code: interlockhttp.KeyInvalid},
-		{name: "a repeat", first: true, body: "shoe", changes: []with{key("k")}, status: 201},
-		{name: "the same key in quotation marks", first: true, body: "shoe", changes: []with{key(`"k"`)}, status: 201},
-		{name: "another body", first: true, body: "hat", changes: []with{key("k")}, status: 422, code: interlockhttp.KeyReused},
-		{name: "27: the same with one more space", first: true, body: "shoe ", changes: []with{key("k")}, status: 422, code: interlockhttp.KeyReused},
-		{name: "no user", body: "shoe", changes: []with{key("k"), func(r *http.Request) { r.Header.Del("X-User") }}, status: 401, code: interlockhttp.UserMissing},
-		{name: "two users", body: "shoe", changes: []with{key("k"), field("X-User", "bob")}, status: 401, code: interlockhttp.UserMissing},
-		{name: "12: a body that is too large", body: strings.Repeat("x", 2000), changes: []with{key("k")}, status: 413, code: interlockhttp.BodyTooLarge},
-		{name: "12: a body of unknown size that is too large", body: strings.Repeat("x", 2000), changes: []with{key("k"), func(r *http.Request) { r.ContentLength = -1 }}, status: 413, code: interlockhttp.BodyTooLarge},
-		{name: "23: an upgrade", body: "shoe", changes: []with{key("k"), field("Connection", "Upgrade"), field("Upgrade", "websocket")}, status: 400, code: interlockhttp.UpgradeRefused},
-		{name: "3: a key that Connection removes", body: "shoe", changes: []with{key("k"), field("Connection", "Idempotency-Key")}, status: 400, code: interlockhttp.RequestAmbiguous},
-		{name: "3: a user that Connection removes", body: "shoe", changes: []with{key("k"), field("Connection", "close, x-user")}, status: 400, code: interlockhttp.RequestAmbiguous},
+		{name: "two keys", body: "shoe", changes: []edit{twice}, status: 400, code: interlockhttp.KeyInvalid},
+		{name: "an invalid key", body: "shoe", changes: []edit{key("a\xffb")}, status: 400, code: interlockhttp.KeyInvalid},
+		{name: "a repeat", first: true, body: "shoe", changes: []edit{key("k")}, status: 201},
+		{name: "the same key in quotation marks", first: true, body: "shoe", changes: []edit{key(`"k"`)}, status: 201},
+		{name: "another body", first: true, body: "hat", changes: []edit{key("k")}, status: 422, code: interlockhttp.KeyReused},
+		{name: "27: the same body with one more space", first: true, body: "shoe ", changes: []edit{key("k")}, status: 422, code: interlockhttp.KeyReused},
+		{name: "no user", body: "shoe", changes: []edit{key("k"), func(r *http.Request) { r.Header.Del("X-User") }}, status: 401, code: interlockhttp.UserMissing},
+		{name: "two users", body: "shoe", changes: []edit{key("k"), field("X-User", "bob")}, status: 401, code: interlockhttp.UserMissing},
+		{name: "12: a body that is too large", body: strings.Repeat("x", 2000), changes: []edit{key("k")}, status: 413, code: interlockhttp.BodyTooLarge},
+		{name: "12: a body of unknown size that is too large", body: strings.Repeat("x", 2000), changes: []edit{key("k"), func(r *http.Request) { r.ContentLength = -1 }}, status: 413, code: interlockhttp.BodyTooLarge},
+		{name: "23: an upgrade", body: "shoe", changes: []edit{key("k"), field("Connection", "Upgrade"), field("Upgrade", "websocket")}, status: 400, code: interlockhttp.UpgradeRefused},
+		{name: "3: a key that Connection removes", body: "shoe", changes: []edit{key("k"), field("Connection", "Idempotency-Key")}, status: 400, code: interlockhttp.RequestAmbiguous},
+		{name: "3: a user that Connection removes", body: "shoe", changes: []edit{key("k"), field("Connection", "close, x-user")}, status: 400, code: interlockhttp.RequestAmbiguous},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := withRules(orders())
@@ -78,10 +80,10 @@ func TestResponses(t *testing.T) {
 			}
 			got := s.send("POST", "/orders", c.body, c.changes...)
 			if got.err != nil || got.StatusCode != c.status || got.code() != c.code {
-				t.Fatalf("got %v, want %d %s", got, c.status, c.code)
+				t.Fatalf("the response is %v, want %d %s", got, c.status, c.code)
 			}
 			if got.StatusCode >= 400 && got.Header.Get("Content-Type") != "application/problem+json" {
-				t.Errorf("the content type is %q", got.Header.Get("Content-Type"))
+				t.Errorf("the content type is %q, want application/problem+json", got.Header.Get("Content-Type"))
 			}
 			if n := s.runs.Load(); n != want {
 				t.Errorf("the upstream ran %d times, want %d", n, want)
@@ -95,11 +97,11 @@ func TestTwoUsersWithOneKey(t *testing.T) {
 	bob := func(r *http.Request) { r.Header.Set("X-User", "bob") }
 	a, b := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"), bob)
 	if a.text != "1 /orders x" || b.text != "2 /orders x" {
-		t.Errorf("ann got %v, bob %v", a, b)
+		t.Errorf("ann gets %v and bob gets %v, want two runs", a, b)
 	}
 }
 
-func TestWhileTheFirstRuns(t *testing.T) {
+func TestADuplicateOfARunningRequest(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rule   config.Rule
@@ -125,24 +127,24 @@ func TestWhileTheFirstRuns(t *testing.T) {
 			var first answer
 			var wg sync.WaitGroup
 			wg.Go(func() { first = s.send("POST", "/orders", "x", key("k-1")) })
-			<-d.in
+			<-d.arrived
 			second := s.send("POST", "/orders", "x", key("k-1"))
-			close(d.opens)
+			close(d.open)
 			wg.Wait()
 			if second.err != nil || second.StatusCode != c.status || second.code() != c.code {
-				t.Errorf("the second got %v, want %d %s", second, c.status, c.code)
+				t.Errorf("the duplicate gets %v, want %d %s", second, c.status, c.code)
 			}
 			if n, err := strconv.Atoi(second.Header.Get("Retry-After")); err != nil || n < 1 {
-				t.Errorf("Retry-After is %q", second.Header.Get("Retry-After"))
+				t.Errorf("Retry-After is %q, want at least 1 second", second.Header.Get("Retry-After"))
 			}
-			if first.text != "done" || len(d.in) != 0 {
-				t.Errorf("the first got %v, and %d more reached the upstream", first, len(d.in))
+			if first.text != "done" || len(d.arrived) != 0 {
+				t.Errorf("the first request gets %v, and %d further requests reached the upstream, want none", first, len(d.arrived))
 			}
 		})
 	}
 }
 
-// If a client disconnects, its lock stays held while the upstream works (row 37).
+// If a client disconnects, its lock stays held while the upstream works.
 func TestAClientThatLeaves(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 	lock.Do.Wait = rule.Try
@@ -150,24 +152,24 @@ func TestAClientThatLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newGate()
 			s := open(t, withRules(r), d)
-			s.watch()
-			ctx, leave := context.WithCancel(t.Context())
+			s.collectContexts()
+			ctx, disconnect := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() { s.send("POST", "/orders", "x", key("k"), func(r *http.Request) { *r = *r.WithContext(ctx) }) })
-			<-d.in
-			noticed := s.noticed()
-			leave()
+			<-d.arrived
+			disconnected := s.disconnected()
+			disconnect()
 			wg.Wait()
-			<-noticed
+			<-disconnected
 			select {
-			case <-d.left:
+			case <-d.canceled:
 				t.Error("the request to the upstream was canceled")
 			case <-time.After(50 * time.Millisecond): // nothing must happen
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.InProgress && got.code() != interlockhttp.Locked {
-				t.Errorf("the next request gets %v", got)
+				t.Errorf("the next request gets %v, want in_progress or locked", got)
 			}
-			close(d.opens)
+			close(d.open)
 			s.event()
 			s.event()
 			got := s.send("POST", "/orders", "x", key("k"))
@@ -178,8 +180,8 @@ func TestAClientThatLeaves(t *testing.T) {
 	}
 }
 
-// watch makes the site collect the contexts of requests.
-func (s *site) watch() {
+// collectContexts makes the site collect the contexts of requests.
+func (s *site) collectContexts() {
 	s.contexts = make(chan context.Context, 100)
 	s.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.contexts <- r.Context()
@@ -187,8 +189,9 @@ func (s *site) watch() {
 	})
 }
 
-// noticed is closed once the server knows that the first client left.
-func (s *site) noticed() <-chan struct{} { return (<-s.contexts).Done() }
+// disconnected returns a channel that is closed once the server has noticed that the first
+// client disconnected.
+func (s *site) disconnected() <-chan struct{} { return (<-s.contexts).Done() }
 
 func TestAResponseTooLargeToStore(t *testing.T) {
 	cfg := withRules(orders())
@@ -207,10 +210,10 @@ func TestAResponseTooLargeToStore(t *testing.T) {
 				io.WriteString(w, big)
 			}))
 			if got := s.send("POST", "/orders", "x", key("k")); got.text != big {
-				t.Errorf("the first gets %d bytes, %v", len(got.text), got.err)
+				t.Errorf("the first request gets %d bytes, error %v; want all %d", len(got.text), got.err, len(big))
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.ResultUnavailable || s.runs.Load() != 1 {
-				t.Errorf("a repeat gets %v, and the upstream ran %d times", got, s.runs.Load())
+				t.Errorf("a repeat gets %v, and the upstream ran %d times; want result_unavailable and 1 run", got, s.runs.Load())
 			}
 		})
 	}
@@ -229,14 +232,14 @@ func TestAChunkedResponseIsStored(t *testing.T) {
 	}))
 	first, again := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"))
 	if first.text != "piece piece piece " || again.text != first.text || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("the first gets %v, a repeat %v", first, again)
+		t.Errorf("the first request gets %v and a repeat gets %v, want the same response, replayed", first, again)
 	}
-	if first.Trailer != nil { // 25
-		t.Errorf("there is a trailer: %v", first.Trailer)
+	if first.Trailer != nil { // the gateway drops trailers of stored responses
+		t.Errorf("the response has the trailer %v, want none", first.Trailer)
 	}
 }
 
-// A slow body holds neither a lock nor a claim (15).
+// A request with a slow body is refused, and holds neither a lock nor a claim.
 func TestASlowBody(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
 	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
@@ -249,10 +252,10 @@ func TestASlowBody(t *testing.T) {
 			go end.Write([]byte("a"))
 			got := s.send("POST", "/orders", "x", key("k"), func(r *http.Request) { r.Body, r.ContentLength = slow, 10 })
 			if got.code() != interlockhttp.BodyLate || s.runs.Load() != 0 {
-				t.Errorf("got %v, and the upstream ran %d times", got, s.runs.Load())
+				t.Errorf("the slow request gets %v, and the upstream ran %d times; want %s and no run", got, s.runs.Load(), interlockhttp.BodyLate)
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.StatusCode != http.StatusCreated {
-				t.Errorf("the next gets %v", got)
+				t.Errorf("the next request gets %v, want 201", got)
 			}
 		})
 	}
@@ -260,7 +263,7 @@ func TestASlowBody(t *testing.T) {
 
 // If a client disconnects during the response, the outcome is still known.
 func TestAClientThatLeavesDuringTheResponse(t *testing.T) {
-	cfg := withRules(held())
+	cfg := withRules(charge())
 	cfg.Limits.Response = 1000
 	var s *site
 	piece := strings.Repeat("x", 1<<20)
@@ -287,16 +290,16 @@ func TestAClientThatLeavesDuringTheResponse(t *testing.T) {
 	}
 }
 
-// A rule without methods guards all that change something, and refuses unknown methods
-// (24).
+// A rule without methods guards all methods that change something, and refuses unknown
+// methods.
 func TestAnyMethod(t *testing.T) {
 	s := open(t, withRules(on("* /orders", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})), nil)
 	for method, want := range map[string]interlockhttp.Code{
 		"GET": "", "HEAD": "", "OPTIONS": "", "POST": interlockhttp.KeyMissing, "PUT": interlockhttp.KeyMissing,
 		"PATCH": interlockhttp.KeyMissing, "DELETE": interlockhttp.KeyMissing, "PURGE": interlockhttp.RequestAmbiguous, "get": interlockhttp.RequestAmbiguous,
 	} {
-		if got := s.send(method, "/orders", "", func(r *http.Request) { r.Header.Del("X-User"); r.Header.Set("X-User", "ann") }); got.code() != want {
-			t.Errorf("%s: got %v, want %q", method, got, want)
+		if got := s.send(method, "/orders", ""); got.code() != want {
+			t.Errorf("%s gets %v, want the code %q", method, got, want)
 		}
 	}
 }

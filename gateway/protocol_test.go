@@ -39,10 +39,12 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	io.Copy(conn, rw)
 }
 
-// Without a rule, WebSocket upgrades pass; no other upgrade does (23).
+// Without a rule, WebSocket upgrades pass; no other upgrade does.
 func TestUpgrades(t *testing.T) {
 	s := open(t, withRules(on("* /orders", rule.Lock, "order", guard.Policy{Name: "order"})), http.HandlerFunc(echo))
-	talk := func(path, protocol string) (status int, said string) {
+	// upgrade asks for another protocol. It returns the echo of hello if the upstream
+	// switches, and otherwise the response.
+	upgrade := func(path, protocol string) (status int, text string) {
 		conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -61,23 +63,22 @@ func TestUpgrades(t *testing.T) {
 			return resp.StatusCode, string(text)
 		}
 		io.WriteString(conn, "hello")
-		text := make([]byte, 5)
-		io.ReadFull(in, text)
-		return resp.StatusCode, string(text)
+		echoed := make([]byte, 5)
+		io.ReadFull(in, echoed)
+		return resp.StatusCode, string(echoed)
 	}
-	if status, said := talk("/chat", "websocket"); status != 101 || said != "hello" {
-		t.Errorf("a WebSocket: %d %q", status, said)
+	if status, text := upgrade("/chat", "websocket"); status != 101 || text != "hello" {
+		t.Errorf("a WebSocket gets %d %q, want 101 and the echo", status, text)
 	}
-	if status, said := talk("/chat", "h2c"); status != 200 || said != "plain" {
-		t.Errorf("h2c: %d %q", status, said)
+	if status, text := upgrade("/chat", "h2c"); status != 200 || text != "plain" {
+		t.Errorf("an upgrade to h2c gets %d %q, want 200 without an upgrade", status, text)
 	}
-	if status, said := talk("/orders", "websocket"); status != 400 || !strings.Contains(said, "upgrade_refused") {
-		t.Errorf("a WebSocket on a guarded path: %d %q", status, said)
+	if status, text := upgrade("/orders", "websocket"); status != 400 || !strings.Contains(text, "upgrade_refused") {
+		t.Errorf("a WebSocket on a guarded path gets %d %q, want 400 upgrade_refused", status, text)
 	}
 }
 
-// The upstream may speak HTTP/2, with TLS and without, and its certificate is verified
-// (26).
+// The upstream may speak HTTP/2, with TLS and without.
 func TestHTTP2Upstream(t *testing.T) {
 	proto := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -93,10 +94,10 @@ func TestHTTP2Upstream(t *testing.T) {
 		cfg.Upstream = config.Upstream{To: []*url.URL{parse(t, plain.URL)}, H2C: true, HostHeader: "inner"}
 		s := open(t, cfg, nil)
 		if got := s.send("POST", "/orders", "x", key("k")); got.text != "HTTP/2.0 inner" {
-			t.Errorf("got %v", got)
+			t.Errorf("a guarded request gets %v, want HTTP/2.0 inner", got)
 		}
 		if got := s.send("GET", "/free", ""); got.text != "HTTP/2.0 inner" {
-			t.Errorf("got %v", got)
+			t.Errorf("an unguarded request gets %v, want HTTP/2.0 inner", got)
 		}
 	})
 	t.Run("with TLS", func(t *testing.T) {
@@ -108,19 +109,20 @@ func TestHTTP2Upstream(t *testing.T) {
 		if _, err := x509.ParseCertificate(secure.Certificate().Raw); err != nil {
 			t.Fatal(err)
 		}
-		for name, u := range map[string]config.Upstream{"known": {CA: file(t, "ca.pem", ca)}, "believed": {Insecure: true}} {
+		for name, u := range map[string]config.Upstream{"with its CA": {CA: file(t, "ca.pem", ca)}, "insecure": {Insecure: true}} {
 			cfg := withRules(orders())
 			u.To, u.HostHeader = []*url.URL{parse(t, secure.URL)}, "inner"
 			cfg.Upstream = u
 			s := open(t, cfg, nil)
 			if got := s.send("POST", "/orders", "x", key("k")); got.text != "HTTP/2.0 inner" {
-				t.Errorf("%s: got %v", name, got)
+				t.Errorf("%s: the response is %v, want HTTP/2.0 inner", name, got)
 			}
 		}
 	})
 }
 
-// Encodings, queries and statuses pass unchanged, and so does Expect (16, 25).
+// Encodings, queries, keys and user agents pass unchanged. A guarded request loses Expect,
+// because the gateway has read its body.
 func TestMessagesPassUnchanged(t *testing.T) {
 	w := &recordingUpstream{}
 	s := open(t, withRules(orders()), w)
@@ -130,40 +132,40 @@ func TestMessagesPassUnchanged(t *testing.T) {
 		t.Errorf("the upstream got %q %v %q", r.RequestURI, r.Header, w.body)
 	}
 	if got := s.send("POST", "/orders", "x", key("k"), field("Expect", "100-continue")); got.StatusCode != http.StatusOK || w.last().Header.Get("Expect") != "" {
-		t.Errorf("got %v", got)
+		t.Errorf("a guarded request with Expect gets %v, and the upstream gets Expect %q; want 200 and none", got, w.last().Header.Get("Expect"))
 	}
 	if k := w.last().Header.Get("Idempotency-Key"); k != "k" {
-		t.Errorf("the upstream got the key %q", k)
+		t.Errorf("the upstream gets the key %q, want k", k)
 	}
 	if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusOK || w.last().ContentLength != 0 || w.last().TransferEncoding != nil {
-		t.Errorf("a GET came with a body: %v", w.last().TransferEncoding)
+		t.Errorf("the upstream gets a GET with a body: length %d, encoding %v", w.last().ContentLength, w.last().TransferEncoding)
 	}
 	s.raw("GET /free HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\n\r\n")
 	if h := w.last().Header; h["Accept-Encoding"] != nil {
-		t.Errorf("the client did not ask for %q", h["Accept-Encoding"])
+		t.Errorf("the gateway adds Accept-Encoding: %q", h["Accept-Encoding"])
 	}
 	if w.last().UserAgent() != "me" {
-		t.Errorf("the user agent is %q", w.last().UserAgent())
+		t.Errorf("the upstream gets the user agent %q, want me", w.last().UserAgent())
 	}
 }
 
-// Headers are bounded in size and time, and idle connections in time (15).
+// Headers are bounded in size and time, and idle connections in time.
 func TestBounds(t *testing.T) {
-	usual, err := open(t, withRules(), nil).gateway.Server()
+	defaults, err := open(t, withRules(), nil).gateway.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if usual.ReadHeaderTimeout != 5*time.Second || usual.IdleTimeout != time.Minute || usual.MaxHeaderBytes != 16<<10 {
-		t.Errorf("the defaults are %v, %v and %d bytes", usual.ReadHeaderTimeout, usual.IdleTimeout, usual.MaxHeaderBytes)
+	if defaults.ReadHeaderTimeout != 5*time.Second || defaults.IdleTimeout != time.Minute || defaults.MaxHeaderBytes != 16<<10 {
+		t.Errorf("the defaults are %v, %v and %d bytes", defaults.ReadHeaderTimeout, defaults.IdleTimeout, defaults.MaxHeaderBytes)
 	}
 	cfg := withRules()
 	cfg.Timeouts.Header = 100 * time.Millisecond
 	s := open(t, cfg, nil)
 	if got := s.raw("GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 40<<10) + "\r\n\r\n"); len(got) != 1 || got[0] != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("a large header got %v", got)
+		t.Errorf("a header of 40 KiB gets %v, want 431", got)
 	}
 	began := time.Now()
 	if s.raw("GET / HTTP/1.1\r\nHost: x\r\nX: "); time.Since(began) > 3*time.Second {
-		t.Errorf("the server waited for a slow header: %v", time.Since(began))
+		t.Errorf("the server waited %v for a slow header, want at most 3s", time.Since(began))
 	}
 }

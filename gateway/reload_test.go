@@ -22,37 +22,37 @@ import (
 )
 
 func TestReload(t *testing.T) {
-	t.Run("a running request ends by its old rules, and a repeat meets it", func(t *testing.T) {
+	t.Run("a running request keeps its old rules, and a repeat after the reload is a duplicate of it", func(t *testing.T) {
 		d := newGate()
 		s := open(t, withRules(orders()), d)
 		var first answer
 		var wg sync.WaitGroup
 		wg.Go(func() { first = s.send("POST", "/orders", "x", key("k")) })
-		<-d.in
+		<-d.arrived
 		other := on("POST /other", rule.Submit, "{header.Idempotency-Key}", guard.Form("other"))
-		if err := s.gateway.Reload(routed(t, s, other, orders())); err != nil {
+		if err := s.gateway.Reload(configFor(t, s, other, orders())); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.InProgress {
-			t.Errorf("a repeat gets %v", got)
+			t.Errorf("a repeat gets %v, want in_progress", got)
 		}
-		close(d.opens)
+		close(d.open)
 		wg.Wait()
 		if got := s.send("POST", "/orders", "x", key("k")); first.text != "done" || got.text != "done" || got.Header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("the first gets %v, the next %v", first, got)
+			t.Errorf("the first request gets %v and the next one %v, want done and its replay", first, got)
 		}
 	})
 	t.Run("a removed rule no longer applies, and a new one does", func(t *testing.T) {
 		s := open(t, withRules(orders()), nil)
 		pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
-		if err := s.gateway.Reload(routed(t, s, pay)); err != nil {
+		if err := s.gateway.Reload(configFor(t, s, pay)); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.send("POST", "/orders", "x"); got.StatusCode != http.StatusCreated {
-			t.Errorf("the removed rule: %v", got)
+			t.Errorf("a request of the removed rule gets %v, want 201", got)
 		}
 		if got := s.send("POST", "/pay", "x"); got.code() != interlockhttp.KeyMissing {
-			t.Errorf("the new rule: %v", got)
+			t.Errorf("a request of the new rule without a key gets %v, want key_missing", got)
 		}
 	})
 	t.Run("an invalid configuration changes nothing", func(t *testing.T) {
@@ -71,17 +71,17 @@ func TestReload(t *testing.T) {
 			"no secret":           func(c *config.Config) { c.Secrets = []config.Secret{{File: "/nowhere"}} },
 			"an invalid CA":       func(c *config.Config) { c.Upstream.CA = file(t, "ca", []byte("air")) },
 		} {
-			cfg := routed(t, s, orders())
+			cfg := configFor(t, s, orders())
 			change(cfg)
 			if err := s.gateway.Reload(cfg); err == nil {
-				t.Errorf("%s is accepted", name)
+				t.Errorf("Reload accepts a configuration with %s, want an error", name)
 			}
 		}
 		if err := s.gateway.Reload(nil); err == nil || s.gateway.Config() != before {
-			t.Errorf("something changed: %v", err)
+			t.Errorf("Reload(nil) = %v, want an error and the previous configuration in use", err)
 		}
 		if got := s.send("POST", "/orders", "x", key("k")); got.StatusCode != http.StatusCreated {
-			t.Errorf("got %v", got)
+			t.Errorf("a request after the failed reloads gets %v, want 201", got)
 		}
 	})
 	t.Run("no request fails during a reload", func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestReload(t *testing.T) {
 					}
 					got := s.send("POST", "/orders", "x", key(strings.Repeat("k", i+1)+time.Now().Format("150405.000000000")))
 					if got.err != nil || got.StatusCode != http.StatusCreated {
-						t.Errorf("a request got %v", got)
+						t.Errorf("a request gets %v, want 201", got)
 						return
 					}
 				}
@@ -113,7 +113,7 @@ func TestReload(t *testing.T) {
 			if n%2 == 0 {
 				r.Policy.Retain = time.Hour
 			}
-			if err := s.gateway.Reload(routed(t, s, r)); err != nil {
+			if err := s.gateway.Reload(configFor(t, s, r)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -132,7 +132,7 @@ func TestClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func() *httptest.ResponseRecorder {
+	post := func() *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("x"))
 		r.RemoteAddr = "127.0.0.1:1"
 		r.Header.Set("X-User", "ann")
@@ -146,23 +146,23 @@ func TestClose(t *testing.T) {
 	}
 	var first *httptest.ResponseRecorder
 	var wg sync.WaitGroup
-	wg.Go(func() { first = ask() })
-	<-d.in
+	wg.Go(func() { first = post() })
+	<-d.arrived
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	closed := make(chan error)
 	go func() { closed <- g.Close(soon) }()
 	<-soon.Done()
-	close(d.opens)
+	close(d.open)
 	if err := <-closed; err == nil {
-		t.Error("Close returns while a request runs")
+		t.Error("Close returned nil although a request was running when its context ended")
 	}
 	wg.Wait()
 	if first.Code != http.StatusOK && first.Code != http.StatusBadGateway {
-		t.Errorf("the first got %d", first.Code)
+		t.Errorf("the running request gets %d, want 200 or 502", first.Code)
 	}
-	if got := ask(); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("a request after Close gets %d", got.Code)
+	if got := post(); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("a request after Close gets %d, want 503", got.Code)
 	}
 	if g.Ready() == nil || g.Reload(cfg) == nil {
 		t.Error("a closed gateway is ready, or can be reloaded")
@@ -170,16 +170,16 @@ func TestClose(t *testing.T) {
 	w := httptest.NewRecorder()
 	g.HealthHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody))
 	if w.Code != http.StatusServiceUnavailable || w.Body.String() != "failed\n" {
-		t.Errorf("/readyz says %d %q", w.Code, w.Body)
+		t.Errorf("/readyz answers %d %q, want 503 failed", w.Code, w.Body)
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewRefusesMissingArguments(t *testing.T) {
 	if _, err := gateway.New(nil, gateway.Options{Client: interlock.New(nil)}); err == nil {
-		t.Error("no configuration")
+		t.Error("New accepts a nil configuration")
 	}
 	if _, err := gateway.New(withRules(), gateway.Options{}); err == nil {
-		t.Error("no client")
+		t.Error("New accepts Options without a client")
 	}
 }
 
@@ -189,10 +189,10 @@ func TestRecordsOutliveAReload(t *testing.T) {
 	after := on("POST /orders/{order}/pay", rule.Once, "{header.Idempotency-Key}:{path.order}", guard.Policy{Name: "pay"})
 	s := open(t, withRules(before), nil)
 	if got := s.send("POST", "/orders/7/pay", "x", key("k")); got.StatusCode != http.StatusCreated {
-		t.Fatal(got)
+		t.Fatalf("the first request gets %v, want 201", got)
 	}
 	renamed, keyed := *s.gateway.Config(), *s.gateway.Config()
-	renamed.Rules = routed(t, s, after).Rules
+	renamed.Rules = configFor(t, s, after).Rules
 	keyed.Rules = renamed.Rules
 	t.Setenv("SECRET", strings.Repeat("s", 32))
 	keyed.Secrets = []config.Secret{{Env: "SECRET"}}
@@ -201,7 +201,7 @@ func TestRecordsOutliveAReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.send("POST", "/orders/7/pay", "x", key("k")); got.Header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("after %s, a repeat gets %v, want a replay", name, got)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestAReloadDoesNotFreeHeldOutcomes(t *testing.T) {
 	}
 }
 
-// A reload that makes records useless names the rule and the reason.
+// A reload after which records no longer match logs the rule and the changed field.
 func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
 	var log bytes.Buffer
 	pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
@@ -258,7 +258,7 @@ func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := log.String(); changed == "" && got != "" || changed != "" && !strings.Contains(got, "rule=pay changed="+changed) {
-			t.Errorf("changed %q: the log is %q", changed, got)
+			t.Errorf("after a change of %q the log is %q", changed, got)
 		}
 		if err := g.Reload(s.gateway.Config()); err != nil {
 			t.Fatal(err)
@@ -266,7 +266,7 @@ func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
 	}
 }
 
-// The same key for another account is another request.
+// A request with the same key for another account is not a duplicate: it is refused.
 func TestAccountsInHeaders(t *testing.T) {
 	pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
 	ours := on("POST /ours", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "ours"})
@@ -277,7 +277,7 @@ func TestAccountsInHeaders(t *testing.T) {
 		again := s.send("POST", path, "x", key("k"), field(name, "acct_1"), field("X-Request-Id", "2"))
 		other := s.send("POST", path, "x", key("k"), field(name, "acct_2"))
 		if first.StatusCode != http.StatusCreated || again.Header.Get("Idempotent-Replayed") != "true" || other.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("%s: %v, then %v, then %v", path, first, again, other)
+			t.Errorf("%s: the first request gets %v, a repeat %v, another account %v; want 201, a replay, 422", path, first, again, other)
 		}
 	}
 }

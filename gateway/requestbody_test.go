@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/gateway"
 )
 
-// The bodies of all guarded requests share one limit. The next body above it is refused
-// with 503, and nothing is executed.
+// The bodies of all guarded requests share one limit. A request whose body exceeds it gets
+// 503, and is not executed.
 func TestBodiesInMemoryAreBounded(t *testing.T) {
 	d := newGate()
 	optional := orders()
@@ -33,11 +33,11 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 			t.Errorf("the first request gets %v", got)
 		}
 	})
-	<-d.in
-	for _, size := range []int64{600, -1} { // known or not
+	<-d.arrived
+	for _, size := range []int64{600, -1} { // a known length, and an unknown one
 		got := s.send("POST", "/orders", body, key("k-2"), func(r *http.Request) { r.ContentLength = size })
 		if got.StatusCode != http.StatusServiceUnavailable || got.code() != gateway.TooManyBodies || got.Header.Get("Retry-After") != "1" {
-			t.Fatalf("the request above the limit gets %v %v", got, got.Header)
+			t.Fatalf("a request above the limit gets %v %v, want 503 too_many_bodies", got, got.Header)
 		}
 	}
 	// Bodies that are only passed on are not in memory. A shadow rule never refuses.
@@ -47,23 +47,23 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 				t.Errorf("%s gets %v", path, got)
 			}
 		})
-		<-d.in
+		<-d.arrived
 	}
 	all.Go(func() {
 		if got := s.send("POST", "/shadow", body, key("k-3")); got.StatusCode != http.StatusOK {
-			t.Errorf("a shadow rule above the limit: %v", got)
+			t.Errorf("a request of a shadow rule above the limit gets %v, want 200", got)
 		}
 	})
-	<-d.in
-	close(d.opens)
+	<-d.arrived
+	close(d.open)
 	all.Wait()
-	// All bytes are free again: those of answered and of refused requests.
+	// The bodies of answered and of refused requests no longer count.
 	if got := s.send("POST", "/orders", strings.Repeat("x", 1000), key("k-4")); got.StatusCode != http.StatusOK {
-		t.Errorf("after the others, a request gets %v", got)
+		t.Errorf("after the other requests, a request with 1000 bytes gets %v, want 200", got)
 	}
 }
 
-// A client that sends its body too slowly is disconnected, also without a rule.
+// A client that sends its body too slowly gets 408, even if no rule reads the body.
 func TestASlowBodyWithoutARule(t *testing.T) {
 	optional := orders()
 	optional.Match.Path, optional.Optional = "/optional", true
@@ -73,7 +73,7 @@ func TestASlowBodyWithoutARule(t *testing.T) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		if r.URL.Path == "/late" { // the body has arrived: the deadline is over
+		if r.URL.Path == "/late" { // the deadline no longer applies, because the body has arrived
 			time.Sleep(3 * cfg.Timeouts.Body)
 		}
 	}))
@@ -108,7 +108,7 @@ func TestASlowBodyWithoutARule(t *testing.T) {
 				}
 				defer resp.Body.Close()
 				if resp.StatusCode != http.StatusRequestTimeout {
-					t.Errorf("the client gets %s", resp.Status)
+					t.Errorf("the client gets %s, want 408", resp.Status)
 				}
 			})
 		}

@@ -21,10 +21,10 @@ import (
 )
 
 // raw sends bytes to the gateway, and returns the statuses of the responses.
-func (s *site) raw(text string) []int { return s.say(text, false) }
+func (s *site) raw(text string) []int { return s.sendBytes(text, false) }
 
-// say sends bytes, and with over closes the sending side.
-func (s *site) say(text string, over bool) (statuses []int) {
+// sendBytes is raw that, with closeWrite, also closes the sending side of the connection.
+func (s *site) sendBytes(text string, closeWrite bool) (statuses []int) {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *site) say(text string, over bool) (statuses []int) {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(5 * time.Second))
 	io.WriteString(conn, text)
-	if over {
+	if closeWrite {
 		conn.(*net.TCPConn).CloseWrite()
 	}
 	in := bufio.NewReader(conn)
@@ -75,13 +75,13 @@ func (w *recordingUpstream) last() *http.Request {
 	return w.seen[len(w.seen)-1]
 }
 
-// No framing of requests bypasses the rules (23).
+// No framing of requests bypasses the rules.
 func TestSmuggling(t *testing.T) {
 	const head = "Host: shop\r\nX-User: ann\r\nIdempotency-Key: k\r\n"
 	for _, c := range []struct {
 		name, text string
-		status     int    // of the first response
-		body       string // that the upstream gets, if any
+		status     int    // the status of the first response
+		body       string // the body that the upstream gets, if any
 	}{
 		{"two lengths", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, ""},
 		{"a length and chunks", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 200, "a"},
@@ -103,12 +103,12 @@ func TestSmuggling(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := &recordingUpstream{}
 			s := open(t, withRules(orders()), w)
-			got := s.say(c.text, c.name == "a body that breaks off")
+			got := s.sendBytes(c.text, c.name == "a body that breaks off")
 			if len(got) != 1 || got[0] != c.status {
-				t.Fatalf("got %v, want %d", got, c.status)
+				t.Fatalf("the statuses are %v, want %d", got, c.status)
 			}
 			if passed := w.last() != nil; passed != (c.status == 200) {
-				t.Fatalf("the request was sent on: %v", passed)
+				t.Fatalf("the request reached the upstream: %v, want %v", passed, c.status == 200)
 			}
 			if c.status == 200 && w.body[0] != c.body {
 				t.Errorf("the upstream got %q, want %q", w.body[0], c.body)
@@ -250,14 +250,14 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 			if c.host == "" {
 				c.host = "shop"
 			}
-			// Without a key, a guarded request is refused with another code.
+			// The request has no key, so a guarded request is refused with the code key_missing.
 			got := s.raw(c.line + " HTTP/1.1\r\nHost: " + c.host + "\r\nX-User: ann\r\n" + c.header + "Content-Length: 0\r\n\r\n")
 			outcome := fmt.Sprint(got)
 			switch {
 			case w.last() != nil:
 				outcome = free
 				if _, target, _ := strings.Cut(c.line, " "); w.last().RequestURI != target {
-					t.Errorf("the upstream gets %q", w.last().RequestURI)
+					t.Errorf("the upstream gets %q, want %q", w.last().RequestURI, target)
 				}
 			case len(got) == 1 && got[0] == http.StatusBadRequest:
 				outcome = refused
@@ -276,22 +276,21 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 	}
 }
 
-// The gateway ignores what a client claims about proxies (21, 22) and about lease times
-// (17).
+// The gateway ignores the header fields of a client about proxies, fences and leases.
 func TestFields(t *testing.T) {
 	w := &recordingUpstream{}
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
 	cfg := withRules(lock)
 	s := open(t, cfg, w)
-	lies := []with{
+	forged := []edit{
 		field("X-Forwarded-For", "6.6.6.6"), field("X-Forwarded-Host", "evil"), field("X-Forwarded-Proto", "gopher"), field("Forwarded", "for=6.6.6.6"),
 		field("X-Real-Ip", "6.6.6.6"), field("X-Forwarded-Port", "666"), field("Interlock-Fence", "999"), field("Interlock_Fence", "999"), field("X_User", "root"),
 		field("X-Original-URL", "/orders"), field("X-Rewrite-Url", "/orders"), field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("Interlock-Lease", "999h"), field("Interlock-Wait", "-1s"), field("X-Other", "stays"),
 		field("SCRIPT_NAME", "/orders"), field("Path-Info", "/orders"), field("PATH_INFO", "/orders"), field("X-Script-Name", "/orders"), field("x.script_name", "/orders"), field("X.User", "root"),
 	}
-	gone := []string{"X.user", "Interlock-Unguarded", "Interlock-Lease", "Interlock-Wait", "Interlock_fence", "X_user", "X_forwarded_for"}
+	removed := []string{"X.user", "Interlock-Unguarded", "Interlock-Lease", "Interlock-Wait", "Interlock_fence", "X_user", "X_forwarded_for"}
 	t.Run("from a trusted proxy", func(t *testing.T) {
-		s.send("POST", "/orders", "x", append(lies, field("Idempotency_Key", "other"))...)
+		s.send("POST", "/orders", "x", append(forged, field("Idempotency_Key", "other"))...)
 		h := w.last().Header
 		if h["Idempotency_key"] != nil {
 			t.Error("a field that the upstream may read as the key is passed on")
@@ -305,9 +304,9 @@ func TestFields(t *testing.T) {
 			}
 		}
 		if fence := h["Interlock-Fence"]; len(fence) != 1 || fence[0] == "999" {
-			t.Errorf("the fence is %q", fence)
+			t.Errorf("Interlock-Fence is %q, want the fence of the lock", fence)
 		}
-		for _, name := range gone {
+		for _, name := range removed {
 			if h[name] != nil {
 				t.Errorf("%s is %q", name, h[name])
 			}
@@ -320,10 +319,10 @@ func TestFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(w.seen)
-		if got := s.send("POST", "/orders", "x", lies...); got.StatusCode != http.StatusUnauthorized || len(w.seen) != before {
-			t.Errorf("on a guarded path: %v", got)
+		if got := s.send("POST", "/orders", "x", forged...); got.StatusCode != http.StatusUnauthorized || len(w.seen) != before {
+			t.Errorf("a guarded path answers %v, want 401 and no request to the upstream", got)
 		}
-		s.send("POST", "/free", "x", lies...)
+		s.send("POST", "/free", "x", forged...)
 		h := w.last().Header
 		host := strings.TrimPrefix(s.front.URL, "http://")
 		for name, want := range map[string]string{
@@ -335,7 +334,7 @@ func TestFields(t *testing.T) {
 				t.Errorf("%s is %q, want %q", name, got, want)
 			}
 		}
-		for _, name := range gone {
+		for _, name := range removed {
 			if h[name] != nil {
 				t.Errorf("%s is %q", name, h[name])
 			}
@@ -354,7 +353,7 @@ func TestIrregularPathsPassARuleForEveryPath(t *testing.T) {
 		before := len(w.seen)
 		got := s.raw(line + " HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n")
 		if _, target, _ := strings.Cut(line, " "); len(got) != 1 || got[0] != http.StatusOK || len(w.seen) != before+1 || w.last().RequestURI != target {
-			t.Errorf("%s: %v", line, got)
+			t.Errorf("%s gets %v, want 200 and the same path at the upstream", line, got)
 		}
 	}
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotent-Token"} {
@@ -362,12 +361,12 @@ func TestIrregularPathsPassARuleForEveryPath(t *testing.T) {
 		first := s.send("POST", "//x", "1", field(name, "key-"+name))
 		again := s.send("POST", "//x", "1", field(name, "key-"+name))
 		if first.StatusCode != http.StatusOK || again.Header.Get("Idempotent-Replayed") != "true" || len(w.seen) != before+1 {
-			t.Errorf("%s: %v, then %v", name, first, again)
+			t.Errorf("%s: the first request gets %v and a repeat gets %v, want 200 and a replay", name, first, again)
 		}
 	}
 }
 
-// A rule matches its further paths as well, and each has the same keys.
+// A rule matches its further paths as well, and requests to all of them share keys.
 func TestFurtherPathsOfARule(t *testing.T) {
 	pay := on("POST /orders/{id}/pay", rule.Once, "{path.id:int}", guard.Policy{Name: "pay"})
 	pay.Match.Also = []string{"/orders/{id}/pay.json", "/index.php/orders/{id}/pay"}
@@ -375,12 +374,12 @@ func TestFurtherPathsOfARule(t *testing.T) {
 	s := open(t, withRules(pay), w)
 	for i, path := range []string{"/orders/7/pay", "/orders/7/pay.json", "/index.php/orders/7/pay", "/orders/007/pay"} {
 		got := s.send("POST", path, "")
-		if e := s.event(); e.Key != stored(t, "pay", "7") || len(w.seen) != 1 {
-			t.Errorf("%d: %s: %v, with the event %+v", i, path, got, e)
+		if e := s.event(); e.Key != recordID(t, "pay", "7") || len(w.seen) != 1 {
+			t.Errorf("request %d, to %s, gets %v with the event %+v; want the key of order 7, and one run", i, path, got, e)
 		}
 	}
 	if got := s.send("POST", "/orders/x7/pay", ""); got.code() != interlockhttp.KeyInvalid {
-		t.Errorf("a part of another type: %v", got)
+		t.Errorf("a path with an id that is not a number gets %v, want key_invalid", got)
 	}
 }
 
@@ -394,7 +393,7 @@ func TestABodyIsReadByItsContentType(t *testing.T) {
 	} {
 		got := s.send("POST", "/pay", both, field("Content-Type", media))
 		if e := s.event(); e.Key != want || (want == "") != (got.code() == interlockhttp.KeyMissing) {
-			t.Errorf("%s: %v, with the key %q, want %q", media, got, e.Key, want)
+			t.Errorf("the type %q gets %v with the key %q, want the key %q", media, got, e.Key, want)
 		}
 	}
 	// Some upstreams read the first of two types, others the last one.
@@ -402,11 +401,11 @@ func TestABodyIsReadByItsContentType(t *testing.T) {
 		r.Header["Content-Type"] = []string{"application/json", "application/x-www-form-urlencoded"}
 	})
 	if e := s.event(); e.Key != "" || got.code() != interlockhttp.KeyInvalid {
-		t.Errorf("two types: %v, with the key %q", got, e.Key)
+		t.Errorf("a request with two types gets %v with the key %q, want key_invalid", got, e.Key)
 	}
 }
 
-// Neither a request nor a response chooses the upstream (21).
+// Neither a request nor a response chooses the upstream.
 func TestRequestsDoNotChooseTheUpstream(t *testing.T) {
 	w := &recordingUpstream{}
 	cfg := withRules()
@@ -419,19 +418,19 @@ func TestRequestsDoNotChooseTheUpstream(t *testing.T) {
 	} {
 		before := len(w.seen)
 		if got := s.raw(text); len(got) != 1 || got[0] != http.StatusOK || len(w.seen) != before+1 {
-			t.Errorf("%q got %v", text, got)
+			t.Errorf("%q gets %v, want one 200 from the configured upstream", text, got)
 		}
 	}
 	got := s.send("GET", "/moved", "")
 	if got.StatusCode != http.StatusFound || got.Header.Get("Location") != "http://127.0.0.1:1/" {
-		t.Errorf("a redirect got %v", got)
+		t.Errorf("the client gets %v, want the upstream's redirect", got)
 	}
 	if via := w.last().Header.Get("Via"); !strings.HasPrefix(via, "1.1 interlock-") {
-		t.Errorf("Via is %q", via)
+		t.Errorf("Via is %q, want 1.1 interlock-…", via)
 	}
 }
 
-// A request that comes back is refused (28).
+// A request that passes the same gateway twice, or too many gateways, is refused.
 func TestALoop(t *testing.T) {
 	s := open(t, withRules(), nil)
 	var rounds atomic.Int64
@@ -445,22 +444,22 @@ func TestALoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.send("GET", "/", ""); got.StatusCode != http.StatusLoopDetected || got.code() != "loop_detected" || rounds.Load() != 2 {
-		t.Errorf("got %v after %d rounds", got, rounds.Load())
+		t.Errorf("a looping request gets %v after %d rounds, want 508 after 2", got, rounds.Load())
 	}
-	if err := s.gateway.Reload(routed(t, s)); err != nil {
+	if err := s.gateway.Reload(configFor(t, s)); err != nil {
 		t.Fatal(err)
 	}
 	via := strings.Repeat("1.1 interlock-x, ", 8)
 	if got := s.send("GET", "/", "", field("Via", via)); got.StatusCode != http.StatusLoopDetected {
-		t.Errorf("after eight other gateways: %v", got)
+		t.Errorf("a request that passed eight other gateways gets %v, want 508", got)
 	}
 	if got := s.send("GET", "/", "", field("Via", "1.1 nginx, 2 interlock-x")); got.StatusCode != http.StatusCreated {
-		t.Errorf("after one other gateway: %v", got)
+		t.Errorf("a request that passed one other gateway gets %v, want 201", got)
 	}
 }
 
-// routed returns the configuration of a site, with its upstream set.
-func routed(t *testing.T, s *site, rules ...config.Rule) *config.Config {
+// configFor returns a configuration with rules and with the upstream of a site.
+func configFor(t *testing.T, s *site, rules ...config.Rule) *config.Config {
 	cfg := withRules(rules...)
 	cfg.Upstream.To = []*url.URL{parse(t, s.service.URL)}
 	return cfg

@@ -16,7 +16,7 @@ import (
 )
 
 // A reload keeps the guard of an unchanged rule and the connections of an unchanged
-// upstream. It replaces what changed, and closes what is no longer used.
+// upstream. It replaces resources that changed, and closes those that are no longer used.
 func TestReloadReusesUnchangedResources(t *testing.T) {
 	key, err := rule.ParseTemplate("{header.Idempotency-Key}", rule.Pos{})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestReloadReusesUnchangedResources(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change          func(*config.Config)
-		guard, upstream bool // is kept
+		guard, upstream bool // whether the reload keeps the guard and the connections
 	}{
 		"nothing":       {func(*config.Config) {}, true, true},
 		"another path":  {func(c *config.Config) { c.Rules[0].Match.Path = "/buy" }, true, true},
@@ -89,26 +89,26 @@ func TestRoundTripCountsBytes(t *testing.T) {
 	defer b.Close()
 	go func() { b.Read(make([]byte, 10)) }()
 	conn := &countingConn{Conn: a}
-	conn.sent.Store(100) // by others, before
+	conn.sent.Store(100) // by earlier requests
 	trip := &roundTrip{}
 	if trip.wrote() {
-		t.Error("without a connection, a byte was sent")
+		t.Error("wrote() = true without a connection")
 	}
 	trip.gotConn(httptrace.GotConnInfo{Conn: conn})
 	if trip.wrote() {
-		t.Error("on a new connection, a byte was sent")
+		t.Error("wrote() = true before a byte was sent on the connection")
 	}
 	conn.Write([]byte("x"))
 	if !trip.wrote() {
-		t.Error("the byte that was sent is not counted")
+		t.Error("wrote() = false after a byte was sent")
 	}
 	trip.gotConn(httptrace.GotConnInfo{Conn: conn})
 	if !trip.wrote() {
-		t.Error("the next connection resets the count")
+		t.Error("wrote() = false on the next connection, although a byte was sent on an earlier one")
 	}
 	other := &roundTrip{}
 	other.gotConn(httptrace.GotConnInfo{Conn: a})
 	if !other.wrote() {
-		t.Error("on a connection that does not count, nothing is assumed to be sent")
+		t.Error("wrote() = false on a connection that does not count bytes, want true to be safe")
 	}
 }

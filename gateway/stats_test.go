@@ -18,6 +18,6 @@ func TestStats(t *testing.T) {
 	all := s.gateway.Stats()
 	got := all["order"]
 	if len(all) != 1 || got.Asked < 2 || got.Verdicts[guard.Granted] != 2 || got.Verdicts[guard.Replayed] != 2 {
-		t.Errorf("two rules of one name, with two requests each: %+v", all)
+		t.Errorf("the counters of two rules with one name and two requests each are %+v, want them added up", all)
 	}
 }

@@ -36,7 +36,7 @@ func (q *request) bufferBody() ([]byte, error) {
 	}
 	data, err := q.readBody()
 	if err != nil {
-		q.partialBody = data // in shadow mode the handler still gets it
+		q.partialBody = data // in shadow mode the handler still gets this part
 		return nil, &bodyError{err}
 	}
 	b.data, b.done = data, true
@@ -64,7 +64,7 @@ func (q *request) readBody() (data []byte, err error) {
 		}
 	}
 	const first = 32 << 10
-	size := min(max(q.ContentLength, 0)+1, first) // one more, to see the end
+	size := min(max(q.ContentLength, 0)+1, first) // one byte more, so that the last Read returns io.EOF without growing
 	if q.ContentLength < 0 {
 		size = 512
 	}

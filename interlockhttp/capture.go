@@ -24,21 +24,21 @@ type capture struct {
 	mu           sync.Mutex
 	returned     atomic.Bool // the handler has returned
 	method       string
-	maxBody      int            // bytes of the body that are kept at most
+	maxBody      int            // the largest body that is kept, in bytes
 	passThrough  bool           // writes are sent at once
 	keeping      bool           // writes are kept
 	marker       marker         // sets our own header fields; may be nil
 	headerBefore http.Header    // the header before the handler ran
 	status       int            // zero until the handler sets it
-	said         Outcome        // in the header at that time
-	header       headerSnapshot // at that time
+	declared     Outcome        // the outcome in the header when the status was set
+	header       headerSnapshot // the header when the status was set
 	length       int64          // the Content-Length that the handler set; -1 without one
 	written      int64          // bytes of the body, including refused ones
 	body         []byte         // the kept part
 	omitted      string         // why the body is not kept
 	hijacked     bool           // the handler took the connection over
 	writeErr     error          // the first error while sending
-	lateTrailer  http.Header    // the trailer, after the handler returned
+	lateTrailer  http.Header    // the trailer as it was when the handler returned
 	lengthValue  [1]string      // the value of Content-Length, without an allocation
 }
 
@@ -52,8 +52,8 @@ func (c *capture) mark(h http.Header) {
 }
 
 // begin prepares the capture for a handler.
-func (c *capture) begin(w http.ResponseWriter, method string, by marker) {
-	c.ResponseWriter, c.method, c.length, c.marker = w, method, -1, by
+func (c *capture) begin(w http.ResponseWriter, method string, m marker) {
+	c.ResponseWriter, c.method, c.length, c.marker = w, method, -1, m
 	if h := w.Header(); len(h) > 0 {
 		c.headerBefore = h.Clone()
 	}
@@ -98,7 +98,7 @@ func (c *capture) writeHeader(status int) {
 	c.status = status
 	h := c.ResponseWriter.Header()
 	if values, ok := h[fieldOutcome]; ok {
-		c.said = ParseOutcome(values)
+		c.declared = ParseOutcome(values)
 		delete(h, fieldOutcome)
 	}
 	c.header.take(h)
@@ -191,7 +191,7 @@ func (c *capture) stopKeeping(why string) {
 	}
 }
 
-// startPassThrough sends what was kept back, and everything from now on.
+// startPassThrough sends the buffered part of the response. Later writes are sent at once.
 func (c *capture) startPassThrough(why string) {
 	c.stopKeeping(why)
 	if !c.passThrough {
@@ -218,7 +218,7 @@ func (c *capture) ReadFrom(src io.Reader) (int64, error) {
 	return n + m, err
 }
 
-// canCopyDirectly reports whether writes need not be seen.
+// canCopyDirectly reports whether writes may bypass the capture.
 func (c *capture) canCopyDirectly() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,9 +257,9 @@ func (c *capture) sniffType() {
 // response fills r with what is stored of the response.
 func (c *capture) response(r *Response, s *settings) {
 	if c.writeErr != nil && c.omitted == "" {
-		c.omitted = brokenOff // the handler may have stopped because of it
+		c.omitted = brokenOff // the handler may have stopped at the write error
 	}
-	*r = Response{Status: c.status, Body: c.body, Omitted: c.omitted, kept: &c.header, by: s, before: c.headerBefore}
+	*r = Response{Status: c.status, Body: c.body, Omitted: c.omitted, kept: &c.header, settings: s, before: c.headerBefore}
 	if r.Status == 0 {
 		r.Status = http.StatusSwitchingProtocols // a hijacked connection
 	}

@@ -15,8 +15,8 @@ import (
 // Flush implements [http.Flusher].
 func (c *capture) Flush() { _ = c.FlushError() }
 
-// FlushError sends what was written. Without Tee the response can then not be stored
-// before it is sent, so it is not kept.
+// FlushError sends what was written. Without Tee, a flushed response is not kept, because
+// it cannot be stored before it is sent.
 func (c *capture) FlushError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

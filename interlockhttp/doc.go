@@ -22,7 +22,7 @@
 // after it was stored. Interlock-Unguarded is true if the engine was down and the policy
 // let the request run. Handlers find the fence of their claim with [guard.Fence].
 //
-// It is not promised that a handler completes: its process may be killed, and
-// [guard.Policy.OnUnknown] decides what happens to such a request. It is not promised
+// The package does not promise that a handler completes: its process may be killed, and
+// [guard.Policy.OnUnknown] decides what happens to such a request. Nor does it promise
 // that the client receives the response; a repeat receives the same one.
 package interlockhttp

@@ -281,8 +281,8 @@ func (d *digest) form(r *http.Request) {
 	}
 }
 
-// file hashes the content of an uploaded file, which may be larger than memory. A file that
-// cannot be read counts by its error, so that it equals no other.
+// file hashes the content of an uploaded file, which may be larger than memory. For a file
+// that cannot be read it hashes the error instead, so that the file equals no readable one.
 func (d *digest) file(header *multipart.FileHeader) {
 	f, err := header.Open()
 	if err != nil {

@@ -68,18 +68,18 @@ func FuzzFingerprintOfParts(f *testing.F) {
 		kind2, body2 := upload(t, name, value, file, text)
 		one := fingerprintOf(t, http.MethodPost, "/", "", kind, body)
 		if one != fingerprintOf(t, http.MethodPost, "/", "", kind2, body2) {
-			t.Error("with another boundary it is another request")
+			t.Error("the same form with another boundary has another fingerprint")
 		}
 		kind3, body3 := upload(t, name, value, file, other)
 		if (one == fingerprintOf(t, http.MethodPost, "/", "", kind3, body3)) != (text == other) {
-			t.Errorf("a file with %q and one with %q are the same: %v", text, other, text != other)
+			t.Errorf("files with %q and %q have the same fingerprint: %v, want %v", text, other, text != other, text == other)
 		}
-		// Without the last line it is broken off.
+		// A form without its last line is truncated.
 		last := bytes.LastIndex(body, []byte("\r\n--"))
 		if n := max(0, cut) % (last + 1); one == fingerprintOf(t, http.MethodPost, "/", "", kind, body[:n]) {
-			t.Errorf("%d bytes of %d are the whole form", n, len(body))
+			t.Errorf("the first %d of %d bytes have the fingerprint of the whole form", n, len(body))
 		} else if n > 0 && fingerprintOf(t, http.MethodPost, "/", "", kind, body[:n]) == fingerprintOf(t, http.MethodPost, "/", "", kind, body[:n-1]) {
-			t.Errorf("%d bytes and %d are the same", n, n-1)
+			t.Errorf("the first %d and the first %d bytes have the same fingerprint", n, n-1)
 		}
 	})
 }

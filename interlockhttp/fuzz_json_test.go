@@ -16,7 +16,7 @@ func FuzzJSONField(f *testing.F) {
 		steps := strings.Split(path, ".")
 		got, err := lookupJSON(body, steps)
 		if (got != "") != (err == nil) {
-			t.Fatalf("%q, %v", got, err)
+			t.Fatalf("lookupJSON() = %q, %v; want either a value or an error", got, err)
 		}
 		if errors.Is(err, errTwoMembers) {
 			return
@@ -24,11 +24,11 @@ func FuzzJSONField(f *testing.F) {
 		want, found := decoded(body, steps)
 		switch {
 		case err == nil && (!found || got != want):
-			t.Errorf("%s in %s is %q, want %q, %v", path, body, got, want, found)
+			t.Errorf("%s in %s is %q, want %q (found by encoding/json: %v)", path, body, got, want, found)
 		case errors.Is(err, errNoKey) && found && want != "":
 			t.Errorf("%s in %s is not found, want %q", path, body, want)
 		case err != nil && found && want != "" && !strings.ContainsRune(want, utf8.RuneError) && depth(body) < maxDepth:
-			t.Errorf("%s in %s: %v, want %q", path, body, err, want)
+			t.Errorf("%s in %s is refused with %v, want %q", path, body, err, want)
 		}
 	})
 }
@@ -75,7 +75,7 @@ func TestNumbers(t *testing.T) {
 		"1": "1", "1.0": "1", "1e0": "1", "10E-1": "1", "0.1e+1": "1", "100": "100", "1e2": "100",
 		"12.50": "12.5", "1250e-2": "12.5", "-12.5": "-12.5", "0.001": "0.001", "1e-3": "0.001",
 		"0": "0", "-0": "0", "0.00": "0", "0e999999999999999999999": "0", long: long,
-		"9007199254740993": "9007199254740993", // which a float64 has not
+		"9007199254740993": "9007199254740993", // a float64 would round it
 		"1e256":            "", "1e-256": "", "1e999999999999999999999": "", long + "9": "", "0." + long: "",
 	} {
 		got, err := lookupJSON([]byte(`{"n":`+text+`}`), []string{"n"})
@@ -88,7 +88,7 @@ func TestNumbers(t *testing.T) {
 func TestAMemberInAnotherCaseIsRefused(t *testing.T) {
 	for _, body := range []string{`{"ID":"a"}`, `{"Id":{"id":"a"}}`} {
 		if got, err := lookupJSON([]byte(body), []string{"id"}); !errors.Is(err, errOtherCase) {
-			t.Errorf("in %s it is %q, %v", body, got, err)
+			t.Errorf("id in %s is %q, %v; want errOtherCase", body, got, err)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestAMemberInAnotherCaseIsRefused(t *testing.T) {
 func TestARepeatedMemberIsRefused(t *testing.T) {
 	for _, body := range []string{`{"id":"a","id":"b"}`, `{"id":"a","ID":"b"}`, `{"Id":"b","id":"a"}`} {
 		if got, err := lookupJSON([]byte(body), []string{"id"}); !errors.Is(err, errTwoMembers) {
-			t.Errorf("in %s it is %q, %v", body, got, err)
+			t.Errorf("id in %s is %q, %v; want errTwoMembers", body, got, err)
 		}
 	}
 }

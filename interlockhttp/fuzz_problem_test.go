@@ -26,31 +26,31 @@ func FuzzProblemRendered(f *testing.F) {
 		}
 		w := render(p, "Accept", accept, "Accept-Language", languages)
 		if w.Code < 400 || w.Code > 599 || status >= 400 && status <= 599 && w.Code != status {
-			t.Errorf("status %d gave %d", status, w.Code)
+			t.Errorf("a problem with the status %d is sent with %d, want the same status if it is 400 to 599, and one in that range otherwise", status, w.Code)
 		}
 		for name, values := range w.Header() {
 			for _, v := range values {
 				if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }) {
-					t.Errorf("%s: %q", name, v)
+					t.Errorf("the header field %s is %q, want printable ASCII only", name, v)
 				}
 			}
 		}
 		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 			if !utf8.Valid(w.Body.Bytes()) {
-				t.Errorf("%q", w.Body)
+				t.Errorf("the plain text %q is not valid UTF-8", w.Body)
 			}
 			return
 		}
-		sameMembers(t, p, w)
+		checkMembers(t, p, w)
 	})
 }
 
-// sameMembers checks that the JSON in w equals p.
-func sameMembers(t *testing.T, p *interlockhttp.Problem, w *httptest.ResponseRecorder) {
+// checkMembers checks that the JSON in w has the members of p.
+func checkMembers(t *testing.T, p *interlockhttp.Problem, w *httptest.ResponseRecorder) {
 	t.Helper()
 	text := w.Body.String()
 	if strings.ContainsAny(text, "<>&\u2028\u2029") {
-		t.Errorf("could be taken for HTML or a script: %s", text)
+		t.Errorf("the JSON contains characters that a browser could read as HTML or a script: %s", text)
 	}
 	var got struct {
 		Type, Title, Detail, Code string
@@ -62,23 +62,23 @@ func sameMembers(t *testing.T, p *interlockhttp.Problem, w *httptest.ResponseRec
 		OriginalStatus            int        `json:"original_status"`
 	}
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatalf("%v: %s", err, text)
+		t.Fatalf("the problem is not valid JSON: %v in %s", err, text)
 	}
 	if got.Type == "" || got.Status != w.Code || got.Code != utf8Only(string(p.Code)) ||
 		got.Retryable != p.Retryable || got.SameKey != p.SameKey || got.OriginalStatus != p.OriginalStatus {
-		t.Errorf("%+v, want %+v", got, p)
+		t.Errorf("the members are %+v, want those of %+v", got, p)
 	}
 	for _, own := range p.Message {
 		if own != "" && got.Detail != utf8Only(own) {
-			t.Errorf("detail %q, want %q", got.Detail, own)
+			t.Errorf("the detail is %q, want %q", got.Detail, own)
 		}
 	}
 	if ms := got.RetryAfterMS; (ms != nil) != (p.RetryAfter > 0) ||
 		ms != nil && (*ms < p.RetryAfter.Milliseconds() || *ms > p.RetryAfter.Milliseconds()+1) {
-		t.Errorf("%s, want %v", text, p.RetryAfter)
+		t.Errorf("retry_after_ms in %s does not equal %v, rounded up", text, p.RetryAfter)
 	}
 	if got.FirstSeen != nil && !got.FirstSeen.Equal(p.FirstSeen) {
-		t.Errorf("first seen %v, want %v", got.FirstSeen, p.FirstSeen)
+		t.Errorf("first_seen is %v, want %v", got.FirstSeen, p.FirstSeen)
 	}
 }
 
@@ -96,23 +96,23 @@ func FuzzProblemRead(f *testing.F) {
 		}
 		p, ok := interlockhttp.ReadProblem(resp)
 		if ok != (p != nil) {
-			t.Fatalf("%+v, %v", p, ok)
+			t.Fatalf("ReadProblem() = %+v, %v; want a problem if and only if it reports true", p, ok)
 		}
 		if got, err := io.ReadAll(resp.Body); !bytes.Equal(got, body) || err != nil {
-			t.Errorf("%d bytes left of %d, %v", len(got), len(body), err)
+			t.Errorf("after ReadProblem, %d of %d bytes of the body can be read, error %v", len(got), len(body), err)
 		}
 		if !ok {
 			return
 		}
 		if p.RetryAfter < 0 || len(body) > 64<<10 || !json.Valid(body) || p.Status != status {
-			t.Errorf("%+v of %q", p, body)
+			t.Errorf("ReadProblem(%q) = %+v, want valid JSON of at most 64 KiB, the status %d and no negative pause", body, p, status)
 		}
 		if p.Error() == "" {
-			t.Error("has nothing to say")
+			t.Error(`Error() = "", want a text`)
 		}
 		again, ok := interlockhttp.ReadProblem(render(p).Result())
 		if !ok || again.Code != p.Code || again.Retryable != p.Retryable || again.SameKey != p.SameKey || again.OriginalStatus != p.OriginalStatus {
-			t.Errorf("passed on as %+v, was %+v", again, p)
+			t.Errorf("the problem, sent again and read again, is %+v, want %+v", again, p)
 		}
 	})
 }

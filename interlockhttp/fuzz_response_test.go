@@ -20,14 +20,14 @@ func FuzzResponse(f *testing.F) {
 		var r *Response
 		err := wire{}.Unmarshal(data, &r)
 		runtime.ReadMemStats(&after)
-		// A text takes 16 bytes besides what is in it, and a list grows by doubling.
-		// Other goroutines of the test take some, too.
+		// A string needs 16 bytes besides its content, and a list grows by doubling. Other
+		// goroutines of the test allocate, too.
 		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(64*len(data)+1<<20); got > most {
-			t.Errorf("%d bytes took %d", len(data), got)
+			t.Errorf("decoding %d bytes allocated %d bytes, want at most %d", len(data), got, most)
 		}
 		if err != nil {
 			if r != nil {
-				t.Errorf("%v, and yet %+v", err, r)
+				t.Errorf("Unmarshal() returned %v, and also the response %+v", err, r)
 			}
 			return
 		}
@@ -37,17 +37,17 @@ func FuzzResponse(f *testing.F) {
 		}
 		var again *Response
 		if err := (wire{}).Unmarshal(first, &again); err != nil {
-			t.Fatalf("%+v cannot be read again: %v", r, err)
+			t.Fatalf("%+v, encoded again, cannot be decoded: %v", r, err)
 		}
 		if r.Omitted != "" {
-			r.Body, r.Trailer = nil, nil // which are not stored then
+			r.Body, r.Trailer = nil, nil // an omitted response is stored without them
 		}
 		if !equal(r, again) {
-			t.Errorf("%+v became %+v", r, again)
+			t.Errorf("%+v, encoded and decoded again, is %+v", r, again)
 		}
 		second, err := wire{}.Marshal(again)
 		if err != nil || !bytes.Equal(first, second) {
-			t.Errorf("%q became %q, %v", first, second, err)
+			t.Errorf("the second encoding is %q, error %v; want the first, %q", second, err, first)
 		}
 	})
 }
@@ -59,7 +59,7 @@ func FuzzResponseKept(f *testing.F) {
 		data, err := wire{}.Marshal(r)
 		if status < 100 || status > 999 {
 			if err == nil {
-				t.Errorf("%d is a status", status)
+				t.Errorf("a response with the status %d is encoded, want an error", status)
 			}
 			return
 		}
@@ -68,17 +68,17 @@ func FuzzResponseKept(f *testing.F) {
 		}
 		var again *Response
 		if err := (wire{}).Unmarshal(data, &again); err != nil || !equal(r, again) {
-			t.Errorf("%+v became %+v, %v", r, again, err)
+			t.Errorf("%+v, encoded and decoded, is %+v, error %v", r, again, err)
 		}
 		if err := (wire{}).Unmarshal(append(data, 0), &again); err == nil {
-			t.Error("something may follow an answer")
+			t.Error("a response with a further byte is decoded, want an error")
 		}
 		for n := range data {
 			if err := (wire{}).Unmarshal(data[:n], &again); err == nil {
-				t.Fatalf("%d bytes of %d are an answer", n, len(data))
+				t.Fatalf("the first %d of %d bytes are decoded as a response, want an error", n, len(data))
 			}
 			if n > 100 {
-				break // the rest is the same again
+				break // longer prefixes test nothing new
 			}
 		}
 	})
@@ -114,10 +114,10 @@ func TestAForgedCountAllocatesNothing(t *testing.T) {
 		var r *Response
 		if n := testing.AllocsPerRun(10, func() {
 			if (wire{}).Unmarshal(data, &r) == nil {
-				t.Errorf("a count %s is believed", name)
+				t.Errorf("a forged count %s is accepted, want an error", name)
 			}
 		}); n > 10 {
-			t.Errorf("a count %s that lies takes %v allocations", name, n)
+			t.Errorf("a forged count %s causes %v allocations, want at most 10", name, n)
 		}
 	}
 }

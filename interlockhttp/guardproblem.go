@@ -18,7 +18,7 @@ func (q *request) refuse(err error) {
 	if q.keyField != "" {
 		h[fieldKey] = q.Header[q.keyField]
 	}
-	if p.SameKey && q.middleware.keeps() { // for how long a repeat makes sense
+	if p.SameKey && q.middleware.keeps() { // tell the client how long it may retry with the same key
 		h[fieldExpires] = q.middleware.expires
 		if left, ok := recordLeft(err); ok {
 			h[fieldExpires] = []string{wholeSeconds(left)}
@@ -43,8 +43,8 @@ func recordLeft(err error) (time.Duration, bool) {
 }
 
 // contextEnded replaces err if the request's own context ended while it waited for another
-// request. That may be a timeout of the server, so the client learns that the other
-// request still runs.
+// request. A timeout of the server may have ended it, so the client may still be
+// connected, and learns that the other request still runs.
 func (q *request) contextEnded(err error) error {
 	p := &q.middleware.policy
 	if q.Context().Err() == nil || p.OnDuplicate != guard.Wait || !errors.Is(err, context.Cause(q.Context())) {

@@ -14,7 +14,7 @@ const (
 	fieldExpires   = "Idempotency-Expires" // seconds for which the response is kept
 	fieldUnguarded = "Interlock-Unguarded" // true: the engine was down, and the request ran unguarded
 	fieldLocal     = "Interlock-Local"     // true: the engine was down, and this process alone guarded the request
-	fieldOutcome   = "Interlock-Outcome"   // from the handler: what it did; removed
+	fieldOutcome   = "Interlock-Outcome"   // the outcome that a handler states; removed before the response is sent
 )
 
 // notKept lists fields that are not stored by default: they concern the connection, this
@@ -30,7 +30,7 @@ var notKept = fields(
 	fieldKey, fieldReplayed, fieldStored, fieldExpires, fieldUnguarded, fieldLocal, fieldOutcome,
 )
 
-// notKeptPrefixes lists prefixes of such names.
+// notKeptPrefixes lists prefixes of further fields that are not stored by default.
 var notKeptPrefixes = []string{"Proxy-", "X-B3-", "Ratelimit", "X-Ratelimit", "X-Rate-Limit"}
 
 func fields(names ...string) map[string]bool {
@@ -43,7 +43,7 @@ func fields(names ...string) map[string]bool {
 
 // keepsField reports whether a header field of a response is stored.
 func (s *settings) keepsField(name string) bool {
-	name = http.CanonicalHeaderKey(name) // a handler may have set it in any case
+	name = http.CanonicalHeaderKey(name) // a handler may have set the field in lower case
 	if kept, ok := s.keptFields[name]; ok {
 		return kept
 	}

@@ -100,7 +100,7 @@ func canonicalNumber(n string) (string, error) {
 // walkObject reads an object. It matches names without regard to case, as encoding/json
 // does, so that it can refuse what the handler might read differently.
 func walkObject(d *json.Decoder, path []string, depth int) (found string, err error) {
-	seen, different := false, false
+	seen, otherCase := false, false
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
@@ -113,7 +113,7 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 				return "", errTwoMembers
 			}
 			if seen = true; name != path[0] {
-				different = true
+				otherCase = true
 			} else {
 				below = path[1:]
 			}
@@ -126,7 +126,7 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 			found = value
 		}
 	}
-	if different { // the handler may or may not accept that member
+	if otherCase { // the handler may or may not accept that member
 		return "", errOtherCase
 	}
 	_, err = d.Token()

@@ -14,12 +14,12 @@ type keyLocation struct {
 }
 
 // joinLocations describes the location of a combined key.
-func joinLocations(places []keyLocation) keyLocation {
-	if len(places) == 1 {
-		return places[0]
+func joinLocations(locations []keyLocation) keyLocation {
+	if len(locations) == 1 {
+		return locations[0]
 	}
-	names, zh := make([]string, len(places)), make([]string, len(places))
-	for i, p := range places {
+	names, zh := make([]string, len(locations)), make([]string, len(locations))
+	for i, p := range locations {
 		names[i], zh[i] = p.name, p.zh
 	}
 	return keyLocation{name: strings.Join(names, " and "), zh: strings.Join(zh, " 和")}

@@ -141,8 +141,8 @@ func parameterValue(s string) int {
 	return 0
 }
 
-// checkID checks a business key. It may be in any language, but must not have control
-// characters.
+// checkID checks a key that is not from a header or cookie. It may be in any language, but
+// must not have control characters.
 func checkID(id string) error {
 	switch {
 	case id == "":

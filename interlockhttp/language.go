@@ -42,8 +42,8 @@ func (p *Problem) languages() []string {
 	return own
 }
 
-// isChinese reports whether a language is any Chinese. Readers of one script prefer the
-// other one to English.
+// isChinese reports whether a language is a variant of Chinese. Readers of one Chinese
+// script prefer the other one to English.
 func isChinese(tag string) bool { return specificity("zh", strings.ToLower(tag)) > 0 }
 
 // bestLanguage returns the offered language that the header prefers, or the first one.
@@ -75,14 +75,14 @@ func preferenceFor(ranges []acceptRange, tag string) preference {
 	var named, other preference
 	found := false
 	for i, r := range ranges {
-		ahead := len(ranges) - i
+		rank := len(ranges) - i
 		if c := specificity(r.name, tag); c > 0 {
 			found = true
-			if l := (preference{r.q, ahead, c}); r.q > 0 && l.exceeds(named) {
+			if l := (preference{r.q, rank, c}); r.q > 0 && l.exceeds(named) {
 				named = l
 			}
 		} else if r.name == "*" && r.q > 0 {
-			other = preference{q: r.q, rank: ahead}
+			other = preference{q: r.q, rank: rank}
 		}
 	}
 	if found {
@@ -118,17 +118,18 @@ func isTag(s string) bool {
 	return s != "" && len(s) <= 35 // RFC 5646 4.4.1: no registered tag is longer
 }
 
-// An acceptRange is an element of a header such as Accept: a name in lower case, and its
-// quality from 0 to 1.
+// An acceptRange is an element of an Accept or Accept-Language header: a name in lower
+// case, and its quality from 0 to 1.
 type acceptRange struct {
 	name string
 	q    float64
 }
 
-// maxAccept bounds how many bytes of such a header are read. Browsers send 200.
+// maxAccept bounds how many bytes of an Accept or Accept-Language header are read. Browsers
+// send about 200.
 const maxAccept = 1024
 
-// parseAccept parses such a header. It skips malformed elements.
+// parseAccept parses an Accept or Accept-Language header. It skips malformed elements.
 func parseAccept(lines []string) []acceptRange {
 	header := strings.Join(lines, ",")
 	if len(header) > maxAccept { // drop the element that the limit cuts
@@ -148,8 +149,8 @@ func parseAccept(lines []string) []acceptRange {
 	return all
 }
 
-// quality returns the q parameter of an element. Default: 1. A value that is not a number
-// from 0 to 1 is not ok.
+// quality returns the q parameter of an element; without one, 1. ok is false if it is not
+// a number from 0 to 1.
 func quality(params string) (q float64, ok bool) {
 	for params != "" {
 		var param string

@@ -14,8 +14,8 @@ func (p *latencyAverage) record(d time.Duration) {
 	p.Store(was + (int64(d)-was)/8) // a concurrent update may be lost, which does no harm
 }
 
-// retryAfter estimates when running work ends. The average says more than what is left of
-// the lease, since the lease is renewed.
+// retryAfter estimates when running work ends. The average is a better estimate than the
+// time left on the lease, because the lease is renewed.
 func (p *latencyAverage) retryAfter(left time.Duration) time.Duration {
 	return max(time.Second, min(time.Duration(p.Load()), left))
 }

@@ -11,7 +11,7 @@ import (
 
 // Lock returns a middleware that runs one request per key at a time. Others wait for up
 // to 10 seconds, or for interlock.Wait among the lock's options, and are then refused
-// with 423. The key of the lock is name and what source finds.
+// with 423. The lock's key consists of name and the key that source finds.
 //
 //	pay, err := interlockhttp.Lock(client, "pay", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(3*time.Second)))
 //	…
@@ -58,7 +58,7 @@ func (s *settings) lock(source Source, of func(id string) interlock.Locker) (fun
 	if err := s.err(); err != nil {
 		return nil, err
 	}
-	pace := &latencyAverage{}
+	latency := &latencyAverage{}
 	return func(next http.Handler) http.Handler {
 		mustWrap(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,10 +68,10 @@ func (s *settings) lock(source Source, of func(id string) interlock.Locker) (fun
 			}
 			q := &request{Request: r, w: w, settings: s, next: next}
 			if s.shadow != nil {
-				q.observeLock(of, source, pace)
+				q.observeLock(of, source, latency)
 				return
 			}
-			q.lock(of, source, pace)
+			q.lock(of, source, latency)
 		})
 	}, nil
 }
@@ -84,7 +84,7 @@ const lockWait = 10 * time.Second
 // fail as if the engine were down.
 func (s *settings) checkLockOptions(client *interlock.Client, name string, opts []interlock.Option) {
 	canceled, cancel := context.WithCancel(context.Background())
-	cancel() // options are checked first, so the engine is not asked
+	cancel() // TryLock checks the options first, and with a canceled context it does not call the engine
 	if _, _, err := client.Mutex(interlock.Key(name, "id"), opts...).TryLock(canceled); errors.Is(err, interlock.ErrOption) {
 		s.reject("Locking: %w", err)
 	}
@@ -112,7 +112,7 @@ func (s *settings) rejectGuardOptions() {
 }
 
 // lock runs the handler while holding the lock.
-func (q *request) lock(of func(id string) interlock.Locker, source Source, pace *latencyAverage) {
+func (q *request) lock(of func(id string) interlock.Locker, source Source, latency *latencyAverage) {
 	id, err := source.find(q)
 	if err == nil && q.settings.bufferFirst {
 		err = q.rewind()
@@ -128,7 +128,7 @@ func (q *request) lock(of func(id string) interlock.Locker, source Source, pace 
 	}
 	ctx, hold, err := of(id).Lock(q.Context())
 	if err != nil {
-		q.settings.sendProblem(q.w, q.Request, lockProblem(err, pace)) // also if the client has disconnected: an empty response would be a 200
+		q.settings.sendProblem(q.w, q.Request, lockProblem(err, latency)) // even if the client has disconnected: an empty response would be a 200
 		return
 	}
 	defer hold.Unlock() //nolint:errcheck // the client's trace reports it
@@ -137,13 +137,13 @@ func (q *request) lock(of func(id string) interlock.Locker, source Source, pace 
 	r := q.Request.WithContext(ctx)
 	defer q.copyBack(r)
 	q.next.ServeHTTP(q.w, r)
-	pace.record(time.Since(start))
+	latency.record(time.Since(start))
 }
 
 // observeLock runs the handler in any case, and reports whether the request would have
 // waited or been refused. It acquires the lock if it is free, so that other requests see
 // it held.
-func (q *request) observeLock(of func(id string) interlock.Locker, source Source, pace *latencyAverage) {
+func (q *request) observeLock(of func(id string) interlock.Locker, source Source, latency *latencyAverage) {
 	id, err := source.find(q)
 	switch {
 	case errors.Is(err, errNoKey) && q.settings.optional:
@@ -154,7 +154,7 @@ func (q *request) observeLock(of func(id string) interlock.Locker, source Source
 		if err == nil {
 			defer hold.Unlock() //nolint:errcheck // the lock protects nothing in shadow mode
 		} else if q.Context().Err() == nil {
-			q.report(Shadowed{Problem: q.settings.applyOptions(lockProblem(err, pace))})
+			q.report(Shadowed{Problem: q.settings.applyOptions(lockProblem(err, latency))})
 		}
 	}
 	q.restoreBody()
@@ -162,12 +162,12 @@ func (q *request) observeLock(of func(id string) interlock.Locker, source Source
 }
 
 // lockProblem turns an error of a lock into a problem.
-func lockProblem(err error, pace *latencyAverage) *Problem {
+func lockProblem(err error, latency *latencyAverage) *Problem {
 	var busy *interlock.ContendedError
 	switch {
 	case errors.As(err, &busy):
 		p := problemOf(Locked, err)
-		p.RetryAfter = pace.retryAfter(busy.RetryAfter)
+		p.RetryAfter = latency.retryAfter(busy.RetryAfter)
 		return p
 	case errors.Is(err, interlock.ErrContended):
 		return problemOf(Locked, err)

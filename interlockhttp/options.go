@@ -90,8 +90,8 @@ var accountHeaders = []string{
 
 // FingerprintHeaders sets the header fields that distinguish requests with one key: the
 // same key with another value is refused with 422. Default: fields that name an account,
-// such as Stripe-Account and X-Tenant-Id; see [DefaultFingerprintHeaders]. Without names,
-// no field counts.
+// such as Stripe-Account and X-Tenant-Id; see [DefaultFingerprintHeaders]. Called without
+// names, it ignores all fields.
 func FingerprintHeaders(names ...string) Option {
 	return func(s *settings) {
 		s.fingerprintHeaders = nil
@@ -113,9 +113,10 @@ func DefaultFingerprintHeaders() []string { return slices.Clone(accountHeaders) 
 // for Submit.
 func Key(source Source) Option { return func(s *settings) { s.source = &source } }
 
-// User sets the function that returns the authenticated user of a request. It must not
-// trust what the client claims. The same key of two users is two keys. A request with an
-// empty user is refused. Required, unless the policy's scope is [guard.Global].
+// User sets the function that returns the authenticated user of a request. The function
+// must not trust what the client claims. Keys belong to a user: two users may use the same
+// key. A request with an empty user is refused. Required, unless the policy's scope is
+// [guard.Global].
 func User(of func(*http.Request) string) Option { return func(s *settings) { s.user = of } }
 
 // Methods sets which methods are guarded; others pass. Default: POST and PATCH; all
@@ -302,9 +303,9 @@ func WriteProblem(write func(http.ResponseWriter, *http.Request, *Problem)) Opti
 	return func(s *settings) { s.writeProblem = write }
 }
 
-// Shadow observes without enforcing: every request runs as without the middleware, and
-// report learns what would have happened instead. For a lock, it learns that the lock
-// was held.
+// Shadow observes without enforcing: every request runs as without the middleware. For a
+// request that the middleware would have refused or answered with a replay, it calls
+// report.
 func Shadow(report func(Shadowed)) Option {
 	return func(s *settings) {
 		if report == nil {
@@ -333,7 +334,7 @@ func Allow(may func(*http.Request, *Response) bool) Option {
 }
 
 // OnKey sets a function that gets the key of each request before it is claimed. With
-// [guard.StoredKey], a log can name the record. It must not change the request.
+// [guard.StoredKey], a log can name the record. The function must not change the request.
 func OnKey(f func(*http.Request, guard.Key)) Option { return func(s *settings) { s.onKey = f } }
 
 // Guarding passes options on to the guard.
@@ -351,12 +352,13 @@ func (s *settings) guards(method string) bool {
 	return slices.Contains(s.methods, method)
 }
 
-// seconds returns d in whole seconds, rounded up.
-// wholeSeconds rounds down: a client must not rely on a response for longer.
+// wholeSeconds returns d in seconds, rounded down: a client must not rely on a stored
+// response for longer than d.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64(max(d, 0)/time.Second), 10)
 }
 
+// seconds returns d in seconds, rounded up.
 func seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

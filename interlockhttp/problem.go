@@ -64,18 +64,18 @@ type Problem struct { //nolint:errname // named after RFC 9457
 	Status     int           // HTTP status
 	Retryable  bool          // the same request may succeed later
 	SameKey    bool          // a retry must use the same key
-	RetryAfter time.Duration // how long to wait before it; zero if unknown
+	RetryAfter time.Duration // how long to wait before a retry; zero if unknown
 	FirstSeen  time.Time     // when the earlier request began; zero if unknown
 
-	OriginalStatus int    // of an earlier response that was not kept; zero without one
-	Location       string // of that response
+	OriginalStatus int    // the status of an earlier response that was not kept; zero without one
+	Location       string // the Location of that response
 
 	Message guard.Message // replaces the default detail, if not empty
 	Docs    string        // URL of the page that explains the codes; the type is Docs#code
 	Err     error         // the cause, for logs; never sent
 }
 
-// Error implements error. It is for logs, and differs from what the client gets.
+// Error implements error. The text is for logs; the client gets another one.
 func (p *Problem) Error() string {
 	_, text := p.localize(nil)
 	why := text.detail
@@ -173,8 +173,8 @@ func ReadProblem(resp *http.Response) (*Problem, bool) {
 		return nil, false
 	}
 	code := member[Code](m, "code")
-	docs, is := strings.CutSuffix(member[string](m, "type"), "#"+string(code))
-	if ours && (!is || code == "") {
+	docs, hasCode := strings.CutSuffix(member[string](m, "type"), "#"+string(code))
+	if ours && (!hasCode || code == "") {
 		return nil, false
 	}
 	p := &Problem{
@@ -186,7 +186,7 @@ func ReadProblem(resp *http.Response) (*Problem, bool) {
 		OriginalStatus: member[int](m, "original_status"),
 		Location:       resp.Header.Get("Location"),
 	}
-	if is {
+	if hasCode {
 		p.Docs = docs
 	}
 	p.FirstSeen, _ = time.Parse(time.RFC3339, member[string](m, "first_seen"))

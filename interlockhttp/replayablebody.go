@@ -52,7 +52,8 @@ type spliced struct {
 	io.Closer
 }
 
-// reopen returns the body for another try. It reports false if there is no way.
+// reopen returns the body for another try. It reports false if the body can be sent only
+// once.
 func (r *replayableBody) reopen() (io.ReadCloser, bool) {
 	if r.get == nil {
 		return nil, false

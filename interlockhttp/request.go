@@ -50,7 +50,7 @@ func (q *request) serve() {
 	}
 	ctx, claim, err := q.begin(q.Context(), key)
 	if err != nil {
-		q.refuse(q.contextEnded(err)) // also if the client has disconnected: an empty response would be a 200
+		q.refuse(q.contextEnded(err)) // even if the client has disconnected: an empty response would be a 200
 		return
 	}
 	if response, ok := claim.Result(); ok {
@@ -160,8 +160,8 @@ func unnamed(pattern string) string {
 	}
 }
 
-// begin claims the key. If the fingerprint does not match, it tries the older secrets and
-// none, with which the first request may have been stored.
+// begin claims the key. If the fingerprint does not match, it tries the older secrets, and
+// then no secret: the first request may have been stored with one of these.
 func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *guard.Claim[*Response], error) {
 	inner, claim, err := q.middleware.guard.Begin(ctx, key)
 	for n := 1; n <= len(q.settings.secrets) && key.Fingerprint != "" && errors.Is(err, guard.ErrMismatch); n++ {
@@ -173,7 +173,7 @@ func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *g
 }
 
 // run calls the handler and settles the claim. If the handler panics, the outcome is
-// unknown, and the panic goes on.
+// unknown, and the panic continues.
 func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	defer claim.Abandon() //nolint:errcheck // the claim is settled by then, unless the handler panicked
 	q.unguarded = claim.Unguarded() != nil
@@ -214,8 +214,8 @@ func (q *request) withOutcome(ctx context.Context) *http.Request {
 	return q.Request.WithContext(&q.outcomeContext)
 }
 
-// copyBack copies what the handler's request learned to the original one. The server
-// needs MultipartForm to remove temporary files.
+// copyBack copies fields that the handler's request r got from the handler or a mux to the
+// original request. The server needs MultipartForm to remove temporary files.
 func (q *request) copyBack(r *http.Request) {
 	if q.MultipartForm == nil {
 		q.MultipartForm = r.MultipartForm

@@ -21,10 +21,11 @@ type Response struct {
 	// repeat gets a problem with the status and the Location.
 	Omitted string
 
-	// Instead of Header: the captured header, and the settings that filter it.
-	kept   *headerSnapshot
-	by     *settings
-	before http.Header
+	// If kept is not nil, it replaces Header. It is the captured header; settings and before,
+	// the header before the handler ran, select the fields that are stored.
+	kept     *headerSnapshot
+	settings *settings
+	before   http.Header
 }
 
 // MarshalBinary returns the stored form of the response, for operators that settle a
@@ -63,9 +64,9 @@ func eachField(h http.Header, yield func(name string, values []string)) {
 func (r *Response) keeps(f field) bool {
 	before, was := r.before[f.name]
 	switch {
-	case was && slices.Equal(f.values, before), !r.by.keepsField(f.name):
+	case was && slices.Equal(f.values, before), !r.settings.keepsField(f.name):
 		return false
-	case len(f.values) == 0 && f.name != "Content-Type": // an empty Content-Type keeps net/http from detecting one
+	case len(f.values) == 0 && f.name != "Content-Type": // an empty Content-Type stops net/http from detecting one
 		return false
 	case strings.HasPrefix(f.name, http.TrailerPrefix):
 		return false

@@ -16,7 +16,7 @@ type retrier struct {
 	tries     int
 	sent      bool      // a try may have reached the server
 	started   time.Time // when the first try began
-	deadline  time.Time // when the last try may begin
+	deadline  time.Time // no try begins after it
 }
 
 // run sends the request until the outcome is final, a limit is reached, or the body cannot
@@ -89,8 +89,8 @@ const (
 
 // discard drains an unwanted response, so that its connection can be reused.
 func discard(body io.ReadCloser) {
-	late := time.AfterFunc(drainTimeout, func() { _ = body.Close() })
-	defer late.Stop()
+	timer := time.AfterFunc(drainTimeout, func() { _ = body.Close() })
+	defer timer.Stop()
 	_, _ = io.CopyN(io.Discard, body, maxDrain) // an error only costs the connection
 	_ = body.Close()
 }

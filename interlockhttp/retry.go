@@ -98,7 +98,7 @@ func (a serverReply) retryable() bool {
 	return a.problem.Code == InProgress || a.problem.Code == Locked
 }
 
-// retryDelay returns the pause that the server asks for; zero without one. A problem gives
+// retryDelay returns the pause that the server requests; zero without one. A problem gives
 // it in milliseconds, the header in seconds.
 func (a serverReply) retryDelay() time.Duration {
 	if a.problem.RetryAfter > 0 {
@@ -112,7 +112,7 @@ func (a serverReply) retryDelay() time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The clocks differ, so the date counts by the server's own clock if that is known.
+	// The clocks may differ, so the pause is measured by the server's clock if it is known.
 	now, err := http.ParseTime(a.resp.Header.Get("Date"))
 	if err != nil {
 		now = time.Now()

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// send sends a response that was kept back.
+// send sends a response that was buffered until the handler returned.
 func (c *capture) send() {
 	if !c.passThrough && !c.hijacked {
 		c.flushBuffered(true)
 	}
 }
 
-// flushBuffered sends what was kept back. If the response is complete, it sets the
-// Content-Length.
-func (c *capture) flushBuffered(all bool) {
+// flushBuffered sends the buffered part of the response. If the response is complete, it
+// sets the Content-Length.
+func (c *capture) flushBuffered(complete bool) {
 	trailer := c.lateTrailer
-	if !all {
+	if !complete {
 		trailer = c.trailer()
 	}
 	c.restore()
 	h := c.ResponseWriter.Header()
 	c.mark(h)
-	if all && len(trailer) == 0 && c.length < 0 && hasBody(c.status) && h["Transfer-Encoding"] == nil && c.method != http.MethodHead {
+	if complete && len(trailer) == 0 && c.length < 0 && hasBody(c.status) && h["Transfer-Encoding"] == nil && c.method != http.MethodHead {
 		c.lengthValue[0] = strconv.Itoa(len(c.body))
 		h["Content-Length"] = c.lengthValue[:]
 	}

@@ -20,11 +20,11 @@ const (
 	Private             // done: do not keep the response, since it is only for this caller
 	NotExecuted         // not done: the next request runs, regardless of the status
 	Unknown             // unknown: the policy's OnUnknown decides, regardless of the status
-	Failed              // failed, with nothing left behind: the policy's OnError decides
+	Failed              // failed without any effect: the policy's OnError decides
 )
 
-// outcomes are the values of the response header Interlock-Outcome, by which a handler or
-// a service in any language says what it did.
+// outcomes are the values of the response header Interlock-Outcome, with which a handler or
+// a service in any language states its outcome.
 var outcomes = map[string]Outcome{"done": Kept, "failed": Failed, "not-executed": NotExecuted, "unknown": Unknown}
 
 // ParseOutcome returns the outcome that the values of the response header
@@ -42,7 +42,7 @@ func ParseOutcome(values []string) Outcome {
 
 // Settle sets the outcome of the request that ctx belongs to. The last call before the
 // handler returns counts. With several middlewares, the innermost one gets it. Settle
-// reports false if ctx has none, or if the handler has returned.
+// reports false if ctx belongs to no guarded request, or if the handler has returned.
 func Settle(ctx context.Context, o Outcome) bool {
 	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	if d == nil {
@@ -104,8 +104,9 @@ var aboutCaller = map[int]bool{
 	http.StatusTooEarly: true, http.StatusTooManyRequests: true,
 }
 
-// statusCanceled is what services answer whose own call was canceled, half done or not:
-// gRPC gateways do for Canceled. The handler's context does not end with its client's.
+// statusCanceled is the status that gRPC gateways and others send when their own call was
+// canceled. The work may be half done. The client did not cause it: the context of a
+// handler does not end when its client disconnects.
 const statusCanceled = 499
 
 // keepsStatus reports whether a response with that status is kept, as far as the handler
@@ -114,23 +115,23 @@ func (q *request) keepsStatus(status int) bool {
 	return q.outcome(status, Outcome(q.outcomeContext.outcome.Load())) == Kept //nolint:gosec // not outcomeClosed: the handler runs
 }
 
-// outcome returns the outcome that the handler set with Settle, or else the one of its
-// header, or else the one of its status.
-func (q *request) outcome(status int, said Outcome) Outcome {
-	return q.middleware.outcome(status, cmp.Or(said, q.capture.said))
+// outcome returns the outcome that the handler set with Settle. Without one, it returns
+// the outcome of the header, or else that of the status.
+func (q *request) outcome(status int, declared Outcome) Outcome {
+	return q.middleware.outcome(status, cmp.Or(declared, q.capture.declared))
 }
 
 // Outcome returns the outcome of a response with that status, if the handler does not
 // state another one: [Kept], [NotExecuted] or [Unknown].
 func (m *Middleware) Outcome(status int) Outcome { return m.outcome(status, byStatus) }
 
-func (m *Middleware) outcome(status int, said Outcome) Outcome {
-	if said == byStatus {
-		said = m.statusOutcome(status)
+func (m *Middleware) outcome(status int, declared Outcome) Outcome {
+	if declared == byStatus {
+		declared = m.statusOutcome(status)
 	}
 	switch {
-	case said != Failed:
-		return said
+	case declared != Failed:
+		return declared
 	case aboutCaller[status], m.policy.OnError != guard.Keep:
 		return NotExecuted
 	}
@@ -156,8 +157,9 @@ func (m *Middleware) statusOutcome(status int) Outcome {
 	// A proxy behind the handler got no answer: the server may have executed the request.
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		return Unknown
-	// A client learns more from the handler's 5xx than from a problem that says that the
-	// outcome is unknown. A resolver finds out more.
+	// If an unknown outcome would be held, keep the handler's 5xx instead: it tells a client
+	// more than a problem. With Resolve or Rerun, the outcome stays unknown, so that the
+	// resolver or the next request can settle it.
 	case p.After == guard.Keep && p.OnUnknown == guard.Hold:
 		return Kept
 	}

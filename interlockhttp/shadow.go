@@ -22,7 +22,8 @@ type Shadowed struct {
 // shadowTimeout bounds how long observing delays a request.
 const shadowTimeout = time.Second
 
-// observe runs the handler in any case, and reports what would have happened otherwise.
+// observe runs the handler in any case. It reports a request that the middleware would
+// have refused, or answered with a replay.
 func (q *request) observe() {
 	ctx, cancel := context.WithTimeout(q.Context(), shadowTimeout)
 	claim := q.observeClaim(ctx)
@@ -43,7 +44,8 @@ func (q *request) observe() {
 	q.settle(claim)
 }
 
-// observeClaim returns the claim of a request that would have run; nil for others.
+// observeClaim returns the claim of a request that the middleware would have run. For any
+// other request it returns nil.
 func (q *request) observeClaim(ctx context.Context) *guard.Claim[*Response] {
 	key, err := q.identify()
 	if errors.Is(err, errUnguarded) {

@@ -223,16 +223,16 @@ func Content() Source {
 
 // Each combines several keys into one. All of them are required.
 func Each(sources ...Source) Source {
-	places := make([]keyLocation, len(sources))
+	locations := make([]keyLocation, len(sources))
 	for i, s := range sources {
-		if places[i] = s.keyLocation; s.find == nil {
+		if locations[i] = s.keyLocation; s.find == nil {
 			return Source{}
 		}
 	}
 	if len(sources) == 0 {
 		return Source{}
 	}
-	return Source{joinLocations(places), func(q *request) (string, error) {
+	return Source{joinLocations(locations), func(q *request) (string, error) {
 		var b strings.Builder
 		for _, s := range sources {
 			part, err := s.find(q)

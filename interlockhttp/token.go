@@ -32,8 +32,8 @@ func TokenHandler(t *guard.Tokens, form string, user func(*http.Request) string,
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
-		who := user(r)
-		if who == "" {
+		name := user(r)
+		if name == "" {
 			s.sendProblem(w, r, newProblem(UserMissing))
 			return
 		}
@@ -41,7 +41,7 @@ func TokenHandler(t *guard.Tokens, form string, user func(*http.Request) string,
 			Token   string `json:"token"`
 			Expires int64  `json:"expires_in"`
 			Header  string `json:"header"`
-		}{t.Issue(who, form), int64(t.Life().Seconds()), "Idempotent-Token"})
+		}{t.Issue(name, form), int64(t.Life().Seconds()), "Idempotent-Token"})
 		if err != nil {
 			panic(err) // two strings and a number always encode
 		}

@@ -83,7 +83,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // afterRedirect returns the error of a request that fetches the result of a POST, as after
-// a 303. That the result cannot be fetched says nothing of the POST.
+// a 303. The failed fetch does not tell whether the POST was executed, so its outcome is
+// unknown.
 func (t *Transport) afterRedirect(req *http.Request, err error) error {
 	if err == nil {
 		return nil

@@ -18,9 +18,9 @@ func KeyHeader(name string) TransportOption {
 	}
 }
 
-// Bare sends the key without quotation marks, for servers that take them for a part of
-// the key: Stripe's, Adyen's and others from before RFC 9651. Keys with spaces or one of
-// "\,; are then refused.
+// Bare sends the key without quotation marks, for servers that treat them as a part of the
+// key, such as those of Stripe and Adyen, which predate RFC 9651. Keys with spaces or one
+// of "\,; are then refused.
 func Bare() TransportOption {
 	return func(t *Transport) { t.bare = true }
 }
@@ -58,14 +58,14 @@ func RetryFor(d time.Duration) TransportOption {
 // Lifetime sets how long the server keeps a key, counted from the first try. Later
 // retries might execute the request again, so they are not sent. A shorter time in the
 // response's Idempotency-Expires takes precedence. A caller that repeats a request with
-// [WithKey] has to count by itself. Default: 24h.
+// [WithKey] has to measure the time itself. Default: 24h.
 func Lifetime(d time.Duration) TransportOption {
 	return func(t *Transport) { t.lifetime = positive("Lifetime", d) }
 }
 
 // Backoff sets the pauses between tries. The upper bound starts at minPause, doubles with
 // each try and ends at maxPause; each pause is random below it, so that clients do not
-// retry in step. A pause that the server asks for is added. Default: 200ms and 5s.
+// retry in step. A pause that the server requests is added. Default: 200ms and 5s.
 func Backoff(minPause, maxPause time.Duration) TransportOption {
 	return func(t *Transport) {
 		if minPause <= 0 || maxPause < minPause {
@@ -75,8 +75,8 @@ func Backoff(minPause, maxPause time.Duration) TransportOption {
 	}
 }
 
-// MaxRetryAfter bounds the pause that a server may ask for; a longer one is shortened to
-// it. The default is longer than that of [RetryFor], so that a server which asks for a
+// MaxRetryAfter bounds the pause that a server may request; a longer one is shortened to
+// it. The default is longer than that of [RetryFor], so that a server which requests a
 // long pause gets no retry rather than an early one. Default: 1m.
 func MaxRetryAfter(d time.Duration) TransportOption {
 	return func(t *Transport) { t.maxRetryAfter = positive("MaxRetryAfter", d) }

@@ -127,7 +127,8 @@ func TestReload(t *testing.T) {
 	w.get("/api/v1/rules").problem(409, admin.NotSupported)
 }
 
-// The API switches to a standby, and degrades to local locks.
+// The API switches to a standby, and degrades to local locks. That is a part of requirement
+// T13, on emergencies.
 func TestStandby(t *testing.T) {
 	newStandby := func(t *testing.T, primary, secondary *interlocktest.World) (*fixture, *standby.Engine) {
 		e, err := standby.New(t.Context(), primary.Engine(), secondary.Engine())

@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 )
 
-// An operator finds a leaked lock, and releases it.
+// An operator finds a leaked lock, and releases it. That is a part of requirement T13, on
+// emergencies.
 func TestLocks(t *testing.T) {
 	t.Run("a held lock is listed with its holder", func(t *testing.T) {
 		w := open(t)

@@ -102,7 +102,7 @@ func (d *auth) identify(r *http.Request, sender *actor) *Problem {
 	// Another scheme is not a wrong token, and does not count toward a block.
 	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	if found && strings.EqualFold(scheme, "Bearer") {
-		return d.checkToken(strings.TrimSpace(token), sender) // a token beats a cookie
+		return d.checkToken(strings.TrimSpace(token), sender) // a token takes precedence over a cookie
 	}
 	// A browser cannot add a token to an event stream, so it has a cookie.
 	d.findSession(r, sender)

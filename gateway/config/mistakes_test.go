@@ -58,7 +58,8 @@ func parseMessages(text string) (string, config.Errors) {
 }
 
 // TestMistakes: each mistake in a configuration file has its own message, with the
-// position, the line and what to write instead.
+// position, the line and what to write instead. A file replaces changes to business code
+// (requirement P8), so its messages must be enough to write one.
 func TestMistakes(t *testing.T) {
 	header, all := readMistakes(t)
 	texts := map[string]string{}
