@@ -24,7 +24,7 @@ func (s *shop) dial(rest string) net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(exchangeTimeout))
 	fmt.Fprintf(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k-1\r\n%s", rest)
 	return conn
 }
@@ -75,16 +75,16 @@ func TestBody(t *testing.T) {
 		parts := func(boundary string) edit {
 			return body(strings.Repeat("--"+boundary+"\r\n\r\n\r\n", 10_001)+"--"+boundary+"--\r\n", "multipart/form-data; boundary="+boundary)
 		}
-		s.ask("k-1", "", parts("a"))
-		s.ask("k-1", "", parts("b")).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "", parts("a"))
+		s.serve("k-1", "", parts("b")).problem(422, interlockhttp.KeyReused)
 		s = open(t, kept, nil, interlockhttp.Key(interlockhttp.FormField("id")))
-		s.ask("", "", parts("a")).problem(400, interlockhttp.KeyInvalid)
+		s.serve("", "", parts("a")).problem(400, interlockhttp.KeyInvalid)
 	})
 	t.Run("a large body reaches the handler whole", func(t *testing.T) {
 		text := strings.Repeat("0123456789", 100_000)
 		s := open(t, kept, nil)
 		first := s.post("k-1", text).is(201, "order 1 of "+text)
-		s.post("k-1", "", chunked(text)).replays(first) // it says the same
+		s.post("k-1", "", chunked(text)).replays(first) // the same content
 		s.post("k-1", text[:len(text)-1]+"X").problem(422, interlockhttp.KeyReused)
 	})
 	t.Run("a truncated body claims nothing", func(t *testing.T) {
@@ -100,19 +100,19 @@ func TestBody(t *testing.T) {
 			s.readResponse(conn).problem(400, interlockhttp.BodyBroken)
 			s.ran(0)
 			if n := s.once.Guard().Stats().Verdicts[guard.Granted]; n > 0 {
-				t.Errorf("%s: the key was claimed", name)
+				t.Errorf("%s: a request with a truncated body claimed the key", name)
 			}
 			s.post("k-1", "x").is(201, "order 1 of x")
 		}
 	})
 	t.Run("a body that an outer decompressor truncates is not accepted", func(t *testing.T) {
 		s := open(t, kept, nil)
-		cut := iotest.ErrReader(fmt.Errorf("unpacking: %w", io.EOF)) // no end: that is io.EOF itself
-		s.ask("k-1", "", func(r *http.Request) {
+		cut := iotest.ErrReader(fmt.Errorf("unpacking: %w", io.EOF)) // only an unwrapped io.EOF is the end of a body
+		s.serve("k-1", "", func(r *http.Request) {
 			r.Body, r.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader("half"), cut)), -1
 		}).problem(400, interlockhttp.BodyBroken)
 		s.ran(0)
-		s.ask("k-1", "whole").is(201, "order 1 of whole")
+		s.serve("k-1", "whole").is(201, "order 1 of whole")
 	})
 	t.Run("a body with malformed chunks is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
@@ -124,8 +124,8 @@ func TestBody(t *testing.T) {
 		for _, head := range []string{"Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "Content-Length: 10\r\n\r\n"} {
 			start := time.Now()
 			p := s.readResponse(s.dial(head)).problem(408, interlockhttp.BodyLate)
-			if took := time.Since(start); took > patience/2 || !p.Retryable || !p.SameKey {
-				t.Errorf("after %v it says %+v", took, p)
+			if took := time.Since(start); took > exchangeTimeout/2 || !p.Retryable || !p.SameKey {
+				t.Errorf("after %v the problem is %+v, want body_late soon, retryable with the same key", took, p)
 			}
 		}
 		s.ran(0)
@@ -141,7 +141,7 @@ func TestBody(t *testing.T) {
 	})
 	t.Run("Shadow sets no deadline for the body", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.BodyTimeout(time.Millisecond), interlockhttp.Shadow(func(r interlockhttp.Shadowed) {
-			t.Errorf("reported %+v", r)
+			t.Errorf("the shadow reported %+v, want nothing", r)
 		}))
 		conn := s.dial("Content-Length: 8\r\n\r\nhalf")
 		<-time.After(50 * time.Millisecond)
@@ -154,7 +154,7 @@ func TestBody(t *testing.T) {
 		br := bufio.NewReader(conn)
 		for _, want := range []string{"HTTP/1.1 100 Continue\r\n", "\r\n"} {
 			if line, err := br.ReadString('\n'); line != want {
-				t.Fatalf("got %q, %v", line, err)
+				t.Fatalf("the server sends %q, error %v; want %q", line, err, want)
 			}
 		}
 		fmt.Fprint(conn, "x")
@@ -178,17 +178,17 @@ func TestBody(t *testing.T) {
 		s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
 			text, err := io.ReadAll(r.Body)
 			if r.ContentLength != int64(len(text)) || r.TransferEncoding != nil || r.GetBody != nil || err != nil || r.Body.Close() != nil {
-				t.Errorf("%d bytes of %d, %v, %v", len(text), r.ContentLength, r.TransferEncoding, err)
+				t.Errorf("the handler reads %d bytes, error %v, with ContentLength %d, TransferEncoding %v, GetBody: %v", len(text), err, r.ContentLength, r.TransferEncoding, r.GetBody != nil)
 			}
 			if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err == nil {
-				t.Errorf("%d bytes follow, %v", n, err)
+				t.Errorf("after the end, Read() = %d, %v; want 0 and an error", n, err)
 			}
 			_, _ = w.Write(text)
 		})
 		s.post("k-1", "hello").is(200, "hello")
 		s.post("k-2", "", chunked("hello")).is(200, "hello")
 		s.post("k-3", "").is(200, "")
-		s.ask("k-4", "hello", func(r *http.Request) {
+		s.serve("k-4", "hello", func(r *http.Request) {
 			r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
 		}).is(200, "hello")
 	})
@@ -226,7 +226,7 @@ func TestFormFilesAreRemoved(t *testing.T) {
 			t.Error(err)
 		}
 		if files() == 0 {
-			t.Error("there is no file")
+			t.Error("the form has no temporary file, so the test proves nothing")
 		}
 		f, _, err := r.FormFile("scan")
 		if err != nil {
@@ -236,13 +236,13 @@ func TestFormFilesAreRemoved(t *testing.T) {
 		defer f.Close()
 		_, _ = io.Copy(w, f)
 	}, interlockhttp.MaxBody(32<<20))
-	large := strings.Repeat("PNG", 4<<20) // more than a form has in memory, whatever is asked for
+	large := strings.Repeat("PNG", 4<<20) // more than ParseMultipartForm(0) keeps in memory
 	if a := s.post("k-1", "", uploads("a.png", large)); a.status != 200 || len(a.body) != len(large) {
-		t.Errorf("got %d with %d bytes", a.status, len(a.body))
+		t.Errorf("the response is %d with %d bytes, want 200 with %d", a.status, len(a.body), len(large))
 	}
-	s.server.Close() // which waits until the request is over
+	s.server.Close() // waits until the request has ended
 	s.server = nil
 	if n := files(); n > 0 {
-		t.Errorf("%d files are left", n)
+		t.Errorf("%d temporary files are left, want none", n)
 	}
 }

@@ -17,7 +17,7 @@ func TestPassThroughUsesNoMemory(t *testing.T) {
 			"flushed":   func(c *capture) error { return c.FlushError() },
 		} {
 			if passes && reason == "flushed" {
-				continue // that is kept
+				continue // with Tee, a flushed response is kept
 			}
 			t.Run(name+", "+reason, func(t *testing.T) {
 				w := httptest.NewRecorder()
@@ -25,16 +25,16 @@ func TestPassThroughUsesNoMemory(t *testing.T) {
 				c.begin(w, http.MethodPost, nil)
 				_, _ = io.WriteString(c, "four")
 				if len(c.body) != 4 {
-					t.Fatalf("%d bytes are kept", len(c.body))
+					t.Fatalf("%d bytes are kept, want 4", len(c.body))
 				}
 				if err := leave(c); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := io.WriteString(c, strings.Repeat("x", 1000)); err != nil || cap(c.body) > 0 {
-					t.Errorf("%d bytes are held, %v", cap(c.body), err)
+					t.Errorf("the capture holds %d bytes after the switch, write error %v; want none", cap(c.body), err)
 				}
 				if got := w.Body.String(); !strings.HasPrefix(got, "four") || !strings.HasSuffix(got, "xxx") {
-					t.Errorf("sent %.20q", got)
+					t.Errorf("the client got %.20q, want all writes", got)
 				}
 			})
 		}
@@ -60,16 +60,16 @@ func TestKeptBytesAreBounded(t *testing.T) {
 			got.begin(w, http.MethodPost, nil)
 			for _, text := range c.writes {
 				if n, err := io.WriteString(got, text); n != len(text) || err != nil {
-					t.Errorf("%q: %d, %v", text, n, err)
+					t.Errorf("writing %q returned %d, %v", text, n, err)
 				}
 			}
 			got.end()
 			if string(got.body) != c.kept || got.omitted != c.why {
-				t.Errorf("of %q %q is kept, and not more since it is %q", c.writes, got.body, got.omitted)
+				t.Errorf("of the writes %q, %q is kept and omitted is %q; want %q and %q", c.writes, got.body, got.omitted, c.kept, c.why)
 			}
 			got.send()
 			if want := strings.Join(c.writes, ""); w.Body.String() != want {
-				t.Errorf("%q went out, want %q", w.Body, want)
+				t.Errorf("the client got %q, want %q", w.Body, want)
 			}
 		}
 	}

@@ -32,22 +32,22 @@ const (
 type conformanceServer struct {
 	server *httptest.Server
 	mu     sync.Mutex
-	nights map[string]*handlerRun // by the X-Run of their requests
+	runs   map[string]*handlerRun // by the X-Run field of their requests
 }
 
 // A handlerRun is one run of a handler.
 type handlerRun struct {
 	ran  bool          // the handler was reached
 	saw  []string      // the results of its calls
-	done chan struct{} // closed when all is over, what is stored included
+	done chan struct{} // closed when the request has ended and its response is stored
 }
 
 // maxKept is the MaxResponse of the server.
 const maxKept = 8 << 10
 
-func openHouse(t *testing.T) *conformanceServer {
+func newConformanceServer(t *testing.T) *conformanceServer {
 	t.Helper()
-	h := &conformanceServer{nights: make(map[string]*handlerRun)}
+	h := &conformanceServer{runs: make(map[string]*handlerRun)}
 	client := interlock.New(nil)
 	user, most := interlockhttp.User(signedIn), interlockhttp.MaxResponse(maxKept)
 	held := guard.Policy{Name: "acts", OnUnknown: guard.Hold}
@@ -68,13 +68,13 @@ func openHouse(t *testing.T) *conformanceServer {
 		run := r.Header.Get("X-Run")
 		n := &handlerRun{done: make(chan struct{})}
 		h.mu.Lock()
-		h.nights[run] = n
+		h.runs[run] = n
 		h.mu.Unlock()
 		defer close(n.done)
-		w.Header().Set("X-Outer", run) // as a middleware outside of ours does
+		w.Header().Set("X-Outer", run) // as an outer middleware does
 		mux.ServeHTTP(w, r)
 	}))
-	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // panics, and calls that come too late
+	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // it would show the panics of the scenarios
 	t.Cleanup(func() {
 		h.server.Close()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -88,7 +88,7 @@ func openHouse(t *testing.T) *conformanceServer {
 func (h *conformanceServer) handler(a scenario) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
-		n := h.nights[r.Header.Get("X-Run")]
+		n := h.runs[r.Header.Get("X-Run")]
 		h.mu.Unlock()
 		n.ran = true
 		a.handler(w, r, func(results ...any) { n.saw = append(n.saw, fmt.Sprint(results...)) })
@@ -99,12 +99,12 @@ func (h *conformanceServer) handler(a scenario) http.Handler {
 func (h *conformanceServer) run(t *testing.T, run string) *handlerRun {
 	t.Helper()
 	h.mu.Lock()
-	n := h.nights[run]
+	n := h.runs[run]
 	h.mu.Unlock()
 	select {
 	case <-n.done:
-	case <-time.After(patience):
-		t.Fatal("the handler does not return")
+	case <-time.After(exchangeTimeout):
+		t.Fatal("the handler did not return in time")
 	}
 	if !n.ran {
 		return nil
@@ -112,7 +112,8 @@ func (h *conformanceServer) run(t *testing.T, run string) *handlerRun {
 	return n
 }
 
-// ask sends a request for scenario i in a mode. A run is one of several requests with one key.
+// ask sends a request for scenario i in a mode. All requests for a scenario and mode have
+// the same key; run distinguishes them.
 func (h *conformanceServer) ask(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
 	t.Helper()
 	r := exchange(t, h.server.Listener.Addr().String(), fmt.Sprintf("POST /%s/%d HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\n"+
@@ -124,20 +125,20 @@ func (h *conformanceServer) ask(t *testing.T, w mode, i int, run string) (reply,
 var mayDiffer = []string{"Date:", "Idempotency-", "X-Outer:", "Content-Length:", "Transfer-Encoding:"}
 
 func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
-	h := openHouse(t)
+	h := newConformanceServer(t)
 	h.server.Start()
 	for i, a := range scenarios {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			want, night := h.ask(t, bare, i, fmt.Sprintf("bare-%d", i))
+			want, bareRun := h.ask(t, bare, i, fmt.Sprintf("bare-%d", i))
 			for _, w := range []mode{strict, tee, submit} {
 				got, again := h.ask(t, w, i, fmt.Sprintf("%s-%d", w, i))
 				if again == nil {
 					t.Fatalf("%s: the handler did not run: %s", w, &got)
 				}
 				want := want
-				if a.unlike != nil {
-					a.unlike(w, &want)
+				if a.adjust != nil {
+					a.adjust(w, &want)
 				}
 				if w == strict && want.framing == "chunks" && got.framing == "length" && len(want.trailer) == 0 {
 					want.framing = "length" // a stored response has a length
@@ -147,8 +148,8 @@ func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
 					got.body != want.body || got.short != want.short || !slices.Equal(got.trailer, want.trailer) || got.open != want.open {
 					t.Errorf("%s:\n got %s\nwant %s", w, &got, &want)
 				}
-				if !slices.Equal(again.saw, night.saw) {
-					t.Errorf("%s: the handler saw %q, want %q", w, again.saw, night.saw)
+				if !slices.Equal(again.saw, bareRun.saw) {
+					t.Errorf("%s: the handler saw %q, want %q", w, again.saw, bareRun.saw)
 				}
 			}
 		})
@@ -156,22 +157,22 @@ func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
 }
 
 func TestReplayEqualsTheResponse(t *testing.T) {
-	h := openHouse(t)
+	h := newConformanceServer(t)
 	h.server.Start()
 	for i, a := range scenarios {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			for _, w := range []mode{strict, tee} {
 				first, _ := h.ask(t, w, i, fmt.Sprintf("%s-%d-first", w, i))
-				again, night := h.ask(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
-				fate := a.strictly
+				again, rerun := h.ask(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
+				outcome := a.strictly
 				if w == tee {
-					fate = a.teed
+					outcome = a.teed
 				}
-				if (night != nil) != (fate == anew) {
-					t.Errorf("%s: it ran again: %v", w, night != nil)
+				if (rerun != nil) != (outcome == anew) {
+					t.Errorf("%s: the handler ran again: %v, want %v", w, rerun != nil, outcome == anew)
 				}
-				switch fate {
+				switch outcome {
 				case same:
 					a.replayed(t, w, first, again)
 				case gone:
@@ -179,15 +180,15 @@ func TestReplayEqualsTheResponse(t *testing.T) {
 				case unknown:
 					wantProblem(t, w, again, interlockhttp.OutcomeUnknown)
 				}
-				if stored, said := again.field("Idempotency-Stored"); fate == same && said {
-					t.Errorf("%s: the replay says that it is stored: %s", w, stored)
+				if stored, found := again.field("Idempotency-Stored"); outcome == same && found {
+					t.Errorf("%s: the replay has Idempotency-Stored: %s", w, stored)
 				}
 				_, unstored := first.field("Idempotency-Stored")
-				if w == strict && first.status != "" && !strings.HasPrefix(first.body, "hijacked") && unstored != (fate != same) {
-					t.Errorf("strict: the first says that it is not stored: %v", unstored)
+				if w == strict && first.status != "" && !strings.HasPrefix(first.body, "hijacked") && unstored != (outcome != same) {
+					t.Errorf("strict: the first response is marked as not stored: %v, want %v", unstored, outcome != same)
 				}
 				if got, _ := again.field("X-Outer"); !strings.HasSuffix(got, "-again") {
-					t.Errorf("%s: what was there before the handler is stored: %q", w, got)
+					t.Errorf("%s: a field of the outer middleware is replayed: %q", w, got)
 				}
 			}
 		})
@@ -206,12 +207,12 @@ func (a scenario) replayed(t *testing.T, w mode, first, again reply) {
 		!slices.Equal(first.without(drop...), again.without(drop...)) || !again.open {
 		t.Errorf("%s:\nfirst %s\nagain %s", w, &first, &again)
 	}
-	if _, said := again.field("Idempotent-Replayed"); !said {
-		t.Errorf("%s: it does not say that it is a replay: %s", w, &again)
+	if _, found := again.field("Idempotent-Replayed"); !found {
+		t.Errorf("%s: the response is not marked as a replay: %s", w, &again)
 	}
 	for _, name := range a.private {
 		if len(again.without(name)) < len(again.fields) {
-			t.Errorf("%s: %s is not only for the first caller", w, name)
+			t.Errorf("%s: %s is replayed, although it is only for the first client", w, name)
 		}
 	}
 }
@@ -219,7 +220,7 @@ func (a scenario) replayed(t *testing.T, w mode, first, again reply) {
 func wantProblem(t *testing.T, w mode, got reply, code interlockhttp.Code) {
 	t.Helper()
 	if !strings.HasPrefix(got.status, "409") || !strings.Contains(got.body, fmt.Sprintf(`"code":%q`, code)) {
-		t.Errorf("%s: got %s, want %s", w, &got, code)
+		t.Errorf("%s: the response is %s, want the problem %s", w, &got, code)
 	}
 }
 
@@ -231,7 +232,7 @@ func TestFlushSendsAtOnce(t *testing.T) {
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			t.Error(err)
 		}
-		<-more // the client has seen it
+		<-more // the client has received the first event
 		fmt.Fprint(w, "data: 2\n\n")
 	}
 	for name, s := range map[string]*shop{
@@ -253,11 +254,11 @@ func TestFlushSendsAtOnce(t *testing.T) {
 			defer resp.Body.Close()
 			first := make([]byte, 9)
 			if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "data: 1\n\n" {
-				t.Errorf("got %q, %v", first, err)
+				t.Errorf("the client gets %q, error %v; want the first event before the handler returns", first, err)
 			}
 			more <- struct{}{}
 			if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != "data: 2\n\n" {
-				t.Errorf("got %q, %v", rest, err)
+				t.Errorf("the client gets %q, error %v; want the second event", rest, err)
 			}
 		})
 	}
@@ -266,12 +267,12 @@ func TestFlushSendsAtOnce(t *testing.T) {
 func TestLateWritesChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
-			var left sync.WaitGroup
+			var writers sync.WaitGroup
 			sent := make(chan struct{})
 			s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprint(w, "done")
 				began := make(chan struct{})
-				left.Go(func() { // while the handler returns, and what it said is stored and sent
+				writers.Go(func() { // writes while the handler returns, and its response is stored and sent
 					close(began)
 					for range 1000 {
 						if _, err := io.WriteString(w, "."); err != nil {
@@ -279,18 +280,18 @@ func TestLateWritesChangeNothing(t *testing.T) {
 						}
 					}
 				})
-				left.Go(func() { // and afterwards
+				writers.Go(func() { // writes after the response was sent
 					<-sent
 					w.Header().Set("X-Late", "yes")
 					w.WriteHeader(http.StatusTeapot)
 					c := http.NewResponseController(w)
-					_, werr := w.Write([]byte("more"))
-					_, serr := io.WriteString(w, "more")
-					_, cerr := io.Copy(w, strings.NewReader("more"))
-					_, _, herr := c.Hijack()
-					for _, err := range []error{werr, serr, cerr, herr, c.Flush()} {
+					_, writeErr := w.Write([]byte("more"))
+					_, stringErr := io.WriteString(w, "more")
+					_, copyErr := io.Copy(w, strings.NewReader("more"))
+					_, _, hijackErr := c.Hijack()
+					for i, err := range []error{writeErr, stringErr, copyErr, hijackErr, c.Flush()} {
 						if err == nil {
-							t.Error("a late call fails without an error")
+							t.Errorf("late call %d has no error", i)
 						}
 					}
 				})
@@ -298,11 +299,11 @@ func TestLateWritesChangeNothing(t *testing.T) {
 			}, opts...)
 			first := s.post("k-1", "x")
 			if !strings.HasPrefix(first.body, "done") {
-				t.Errorf("got %q", first.body)
+				t.Errorf("the response is %q, want done at its start", first.body)
 			}
 			s.post("k-1", "x").replays(first)
 			close(sent)
-			left.Wait()
+			writers.Wait()
 			a := s.post("k-1", "x")
 			a.replays(first)
 			if a.header.Get("X-Late") != "" {
@@ -330,7 +331,7 @@ func TestPrivateTrailersAreNotReplayed(t *testing.T) {
 			again := s.post("k-1", "x")
 			again.replays(first)
 			if first.trailer.Get("Set-Cookie") == "" || again.trailer.Get("Set-Cookie") != "" || again.trailer.Get("X-Sum") != "42" {
-				t.Errorf("first %v, again %v", first.trailer, again.trailer)
+				t.Errorf("the first trailer is %v and that of the replay %v, want Set-Cookie in the first only", first.trailer, again.trailer)
 			}
 		})
 	}

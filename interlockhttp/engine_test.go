@@ -21,73 +21,73 @@ func TestEngine(t *testing.T) {
 		"S5 while the engine is down, nothing runs, and the problem is retryable": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, nil)
 			w.Fail()
-			a := s.ask("k-1", "x")
+			a := s.serve("k-1", "x")
 			if p := a.problem(503, interlockhttp.StoreUnavailable); !p.Retryable || !p.SameKey || a.header.Get("Retry-After") == "" {
-				t.Errorf("it says %+v with %v", p, a.header)
+				t.Errorf("the problem is %+v with the header %v", p, a.header)
 			}
 			s.ran(0)
 			w.Heal()
-			s.ask("k-1", "x").is(201, "order 1 of x")
+			s.serve("k-1", "x").is(201, "order 1 of x")
 		},
 		"S5 P7 with Open the request runs, and the response is marked as unguarded": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, nil)
 			w.Fail()
 			for range 2 {
-				a := s.ask("k-1", "x")
+				a := s.serve("k-1", "x")
 				if a.status != 201 || a.header.Get("Idempotency-Stored") != "false" || a.header.Get("Interlock-Unguarded") != "true" {
-					t.Errorf("got %d with %v", a.status, a.header)
+					t.Errorf("the response is %d with the header %v", a.status, a.header)
 				}
 			}
 			s.ran(2)
 			if n := s.once.Guard().Stats().Verdicts[guard.Unguarded]; n != 2 {
-				t.Errorf("%d were counted", n)
+				t.Errorf("%d unguarded requests were counted, want 2", n)
 			}
 		},
 		"P7 the mark survives a proxy that forwards a 1xx and clears the header": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, func(w http.ResponseWriter, _ *http.Request) {
-				clear(w.Header()) // as a ReverseProxy does, once the 1xx is out
+				clear(w.Header()) // as a ReverseProxy does after it has sent the 1xx
 			})
 			w.Fail()
-			if a := s.ask("k-1", "x"); a.status != 200 || a.header.Get("Interlock-Unguarded") != "true" {
-				t.Errorf("got %d with %v", a.status, a.header)
+			if a := s.serve("k-1", "x"); a.status != 200 || a.header.Get("Interlock-Unguarded") != "true" {
+				t.Errorf("the response is %d with the header %v", a.status, a.header)
 			}
 		},
 		"an unguarded request ends with its client's context": func(t *testing.T, w *interlocktest.World) {
-			ctx, hangUp := context.WithCancel(t.Context())
+			ctx, disconnect := context.WithCancel(t.Context())
 			var err error
 			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, func(_ http.ResponseWriter, r *http.Request) {
-				hangUp()
+				disconnect()
 				<-r.Context().Done()
 				err = r.Context().Err()
 			})
 			w.Fail()
 			s.mux.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x").WithContext(ctx))
 			if err == nil {
-				t.Error("it went on, with nothing that would end it")
+				t.Error("the handler's context did not end with that of the request")
 			}
 		},
 		"if the reply to the claim is lost, the request runs once": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, nil)
 			w.LoseReply(interlocktest.Claim, 1)
-			first := s.ask("k-1", "x").is(201, "order 1 of x")
+			first := s.serve("k-1", "x").is(201, "order 1 of x")
 			if w.Fired() == 0 {
-				t.Fatal("nothing went wrong")
+				t.Fatal("no reply was lost, so the test proves nothing")
 			}
-			s.ask("k-1", "x").replays(first)
+			s.serve("k-1", "x").replays(first)
 		},
 		"if the engine fails while the handler runs, the response is sent and marked as not stored": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), guard.Policy{OnUnknown: guard.Hold}, func(rw http.ResponseWriter, _ *http.Request) {
 				w.Fail()
 				_, _ = rw.Write([]byte("paid"))
 			})
-			if a := s.ask("k-1", "x").is(200, "paid"); a.header.Get("Idempotency-Stored") != "false" || a.header.Get("Idempotency-Expires") != "" {
-				t.Errorf("it says %v", a.header)
+			if a := s.serve("k-1", "x").is(200, "paid"); a.header.Get("Idempotency-Stored") != "false" || a.header.Get("Idempotency-Expires") != "" {
+				t.Errorf("the header is %v, want Idempotency-Stored: false", a.header)
 			}
 			w.Heal()
 			time.Sleep(time.Minute)
-			again := s.ask("k-1", "x") // told late, or not at all: but not done again
+			again := s.serve("k-1", "x") // the response was stored late or not at all, but the request does not run again
 			if again.status != 409 && again.body != "paid" {
-				t.Errorf("got %d %q", again.status, again.body)
+				t.Errorf("a repeat gets %d %q, want 409 or the first response", again.status, again.body)
 			}
 		},
 		"a lost claim cancels the handler, and its response is not stored": func(t *testing.T, w *interlocktest.World) {
@@ -96,12 +96,12 @@ func TestEngine(t *testing.T) {
 				<-r.Context().Done()
 				_, _ = rw.Write([]byte("late"))
 			})
-			if a := s.ask("k-1", "x").is(200, "late"); a.header.Get("Idempotency-Stored") != "false" {
-				t.Errorf("it says %v", a.header)
+			if a := s.serve("k-1", "x").is(200, "late"); a.header.Get("Idempotency-Stored") != "false" {
+				t.Errorf("the header is %v, want Idempotency-Stored: false", a.header)
 			}
 			w.Heal()
 			time.Sleep(time.Minute)
-			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+			s.serve("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
 		},
 		"a response with too large a header is marked as not stored, and does not run again": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, func(rw http.ResponseWriter, _ *http.Request) {
@@ -109,18 +109,18 @@ func TestEngine(t *testing.T) {
 				rw.Header().Set("Location", "/orders/1")
 				rw.WriteHeader(http.StatusCreated)
 			})
-			if a := s.ask("k-1", "x").is(201, ""); a.header.Get("Idempotency-Stored") != "false" {
-				t.Error("it says that it is stored")
+			if a := s.serve("k-1", "x").is(201, ""); a.header.Get("Idempotency-Stored") != "false" {
+				t.Error("the response is not marked as not stored")
 			}
-			a := s.ask("k-1", "x")
+			a := s.serve("k-1", "x")
 			if p := a.problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 || a.header.Get("Location") != "/orders/1" {
-				t.Errorf("it says %+v with %v", p, a.header)
+				t.Errorf("the problem is %+v with the header %v", p, a.header)
 			}
 		},
 		"if the engine has no space for the response, the request does not run again": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, nil, interlockhttp.Guarding(guard.MaxResult(10)))
-			s.ask("k-1", "x").is(201, "order 1 of x")
-			s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable)
+			s.serve("k-1", "x").is(201, "order 1 of x")
+			s.serve("k-1", "x").problem(409, interlockhttp.ResultUnavailable)
 			s.ran(1)
 		},
 	} {
@@ -143,19 +143,19 @@ func TestRecords(t *testing.T) {
 		"that is encrypted with an unknown key": guard.Encrypt(key(2)),
 		"that does not decode":                  guard.WithCodec(otherCodec{}),
 	} {
-		t.Run("an answer "+name+" is neither replayed nor done again", func(t *testing.T) {
+		t.Run("a stored response "+name+" is neither replayed nor run again", func(t *testing.T) {
 			e := memory.New()
 			writer := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(key(1))))
-			writer.ask("k-1", "x").is(201, "order 1 of x")
+			writer.serve("k-1", "x").is(201, "order 1 of x")
 			reader := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(key(1)), opt))
-			p := reader.ask("k-1", "x").problem(500, interlockhttp.RecordCorrupt)
+			p := reader.serve("k-1", "x").problem(500, interlockhttp.RecordCorrupt)
 			if p.Retryable {
-				t.Error("it says to try again")
+				t.Error("the problem is retryable")
 			}
 			reader.ran(0)
 		})
 	}
 }
 
-// An otherCodec is not the one that wrote the records.
+// An otherCodec is not the codec that wrote the records.
 type otherCodec struct{ guard.JSON }

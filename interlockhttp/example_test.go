@@ -57,14 +57,14 @@ func placeOrder(w http.ResponseWriter, _ *http.Request) {
 
 // show prints a response.
 func show(w *httptest.ResponseRecorder) {
-	what := w.Body.String()
+	text := w.Body.String()
 	if p, ok := interlockhttp.ReadProblem(w.Result()); ok {
-		what = string(p.Code)
+		text = string(p.Code)
 	}
 	if replayed := w.Header().Get("Idempotent-Replayed"); replayed != "" {
-		what += " Idempotent-Replayed: " + replayed
+		text += " Idempotent-Replayed: " + replayed
 	}
-	fmt.Println(w.Code, what)
+	fmt.Println(w.Code, text)
 }
 
 // A button that is clicked five times pays once (P10). The page sends no key;

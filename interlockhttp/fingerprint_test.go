@@ -30,7 +30,7 @@ func at(target string) edit {
 			panic(err)
 		}
 		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
-		if r.RequestURI != "" { // it is as it arrives, and not as it is sent
+		if r.RequestURI != "" { // a request as the server receives it
 			r.RequestURI = r.URL.RequestURI()
 		}
 	}
@@ -55,14 +55,6 @@ func zipped(text string) string {
 	return b.String()
 }
 
-func all(edits ...edit) edit {
-	return func(r *http.Request) {
-		for _, e := range edits {
-			e(r)
-		}
-	}
-}
-
 func TestFingerprint(t *testing.T) {
 	const plain = "text/plain"
 	multi := func(text string) edit { return body(text, "multipart/form-data; boundary=b") }
@@ -73,15 +65,15 @@ func TestFingerprint(t *testing.T) {
 		opts       []interlockhttp.Option
 	}{
 		{name: "another body", first: body("x", plain), now: body("y", plain)},
-		{name: "a body that goes on", first: body(strings.Repeat("x", 1<<20-1)+"y", plain), now: body(strings.Repeat("x", 1<<20-1)+"z", plain)},
+		{name: "a long body with another last byte", first: body(strings.Repeat("x", 1<<20-1)+"y", plain), now: body(strings.Repeat("x", 1<<20-1)+"z", plain)},
 		{
-			name: "a body that goes on for longer than is usual", first: body(strings.Repeat("x", 3<<20)+"y", plain), now: body(strings.Repeat("x", 3<<20)+"z", plain),
+			name: "a body above the default limit with another last byte", first: body(strings.Repeat("x", 3<<20)+"y", plain), now: body(strings.Repeat("x", 3<<20)+"z", plain),
 			opts: []interlockhttp.Option{interlockhttp.MaxBody(4 << 20)},
 		},
-		{name: "another path, with a body that does not fit a buffer", first: all(at("/orders/1"), body(strings.Repeat("x", 1<<16), plain)), now: all(at("/orders/2"), body(strings.Repeat("x", 1<<16), plain))},
+		{name: "another path, with a body that does not fit a buffer", first: combine(at("/orders/1"), body(strings.Repeat("x", 1<<16), plain)), now: combine(at("/orders/2"), body(strings.Repeat("x", 1<<16), plain))},
 		{name: "the same body that does not fit a buffer", first: body(strings.Repeat("x", 1<<16), plain), now: body(strings.Repeat("x", 1<<16), plain), same: true},
-		{name: "a parameter of the kind of parts", first: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=a"), now: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=c")},
-		{name: "of two that ignore something in the query, both", first: at("/orders?ts=1&trace=1"), now: at("/orders?ts=2&trace=2"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts"), interlockhttp.IgnoreQuery("trace")}},
+		{name: "another parameter of a multipart type", first: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=a"), now: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=c")},
+		{name: "two options that each ignore a query parameter", first: at("/orders?ts=1&trace=1"), now: at("/orders?ts=2&trace=2"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts"), interlockhttp.IgnoreQuery("trace")}},
 		{name: "a number that floats cannot tell", first: body("9007199254740993", "application/json"), now: body("9007199254740992", "application/json")},
 		{name: "spaces in JSON", first: body(`{"a":1}`, "application/json"), now: body(`{"a": 1}`, "application/json")},
 		{name: "another type", first: body("x", plain), now: body("x", "text/html")},
@@ -101,19 +93,19 @@ func TestFingerprint(t *testing.T) {
 		{name: "an ignored query parameter", first: at("/orders?a=1&ts=1"), now: at("/orders?ts=2&a=1"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts", "trace")}},
 		{name: "an ignored query parameter and another one", first: at("/orders?ts=1"), now: at("/orders"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
 		{name: "a query parameter that is not ignored", first: at("/orders?a=1&ts=1"), now: at("/orders?a=2&ts=1"), opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
-		{name: "another coding", first: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: body("x", plain)},
-		{name: "another name of the coding", first: all(body("x", plain), with("Content-Encoding", "gzip")), now: all(body("x", plain), with("Content-Encoding", "br"))},
-		{name: "the same coding", first: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), same: true},
+		{name: "another coding", first: combine(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: body("x", plain)},
+		{name: "another name of the coding", first: combine(body("x", plain), with("Content-Encoding", "gzip")), now: combine(body("x", plain), with("Content-Encoding", "br"))},
+		{name: "the same coding", first: combine(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: combine(body(zipped("x"), plain), with("Content-Encoding", "gzip")), same: true},
 		{name: "another boundary", first: uploads("a.png", "PNG"), now: uploads("a.png", "PNG"), same: true},
 		{name: "another file", first: uploads("a.png", "PNG"), now: uploads("a.png", "GIF")},
 		{name: "another name of the file", first: uploads("a.png", "PNG"), now: uploads("b.png", "PNG")},
 		{name: "another field of a part", first: multi("--b\r\nContent-ID: 1\r\n\r\nx\r\n--b--\r\n"), now: multi("--b\r\nContent-ID: 2\r\n\r\nx\r\n--b--\r\n")},
-		{name: "another kind of parts", first: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/mixed; boundary=b"), now: multi("--b\r\n\r\nx\r\n--b--\r\n")},
-		{name: "a part more", first: multi("--b\r\n\r\nx\r\n--b--\r\n"), now: multi("--b\r\n\r\nx\r\n--b\r\n\r\ny\r\n--b--\r\n")},
-		{name: "parts that are none", first: multi("charge 1"), now: multi("charge 2")},
-		{name: "parts that break off in the text", first: multi("--b\r\n\r\nx"), now: multi("--b\r\n\r\ny")},
-		{name: "parts that break off in the head", first: multi("--b\r\n\r\nx\r\n--b\r\nA: 1"), now: multi("--b\r\n\r\nx\r\n--b\r\nA: 2")},
-		{name: "other fields of the request", first: with("User-Agent", "a"), now: with("User-Agent", "b"), same: true},
+		{name: "another multipart type", first: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/mixed; boundary=b"), now: multi("--b\r\n\r\nx\r\n--b--\r\n")},
+		{name: "one more part", first: multi("--b\r\n\r\nx\r\n--b--\r\n"), now: multi("--b\r\n\r\nx\r\n--b\r\n\r\ny\r\n--b--\r\n")},
+		{name: "a multipart body without parts", first: multi("charge 1"), now: multi("charge 2")},
+		{name: "a part that is truncated in its text", first: multi("--b\r\n\r\nx"), now: multi("--b\r\n\r\ny")},
+		{name: "a part that is truncated in its header", first: multi("--b\r\n\r\nx\r\n--b\r\nA: 1"), now: multi("--b\r\n\r\nx\r\n--b\r\nA: 2")},
+		{name: "a header field that does not count", first: with("User-Agent", "a"), now: with("User-Agent", "b"), same: true},
 		{
 			name: "a part that Fingerprint ignores", first: body("1 at noon", plain), now: body("1 at dawn", plain), same: true,
 			opts: []interlockhttp.Option{interlockhttp.Fingerprint(func(_ *http.Request, body []byte) []byte { return body[:1] })},
@@ -125,11 +117,11 @@ func TestFingerprint(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, kept, nil, c.opts...)
-			first := s.ask("k-1", "x", c.first)
+			first := s.serve("k-1", "x", c.first)
 			if first.status != 201 {
-				t.Fatalf("got %d %s", first.status, first.body)
+				t.Fatalf("the first request gets %d %s, want 201", first.status, first.body)
 			}
-			again := s.ask("k-1", "x", c.now)
+			again := s.serve("k-1", "x", c.now)
 			if c.same {
 				again.replays(first)
 			} else {
@@ -140,7 +132,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// A key belongs to one account: the same key for another one is another request.
+// A key belongs to one account: a request with the same key for another account is refused.
 func TestAccountHeaders(t *testing.T) {
 	for name, c := range map[string]struct {
 		header string
@@ -156,8 +148,8 @@ func TestAccountHeaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, kept, nil, c.opts...)
-			first := s.ask("k-1", "x", with(c.header, "1"))
-			again := s.ask("k-1", "x", with(c.header, "2"))
+			first := s.serve("k-1", "x", with(c.header, "1"))
+			again := s.serve("k-1", "x", with(c.header, "2"))
 			if c.same {
 				again.replays(first)
 			} else {
@@ -167,7 +159,7 @@ func TestAccountHeaders(t *testing.T) {
 	}
 }
 
-// The names of wildcards are not part of a request.
+// The names of wildcards are not part of the fingerprint: renaming one changes nothing.
 func TestRenamedWildcards(t *testing.T) {
 	for pattern, want := range map[string]int{"POST /orders/{order}": 200, "POST /orders/{rest...}": 422, "POST /{a}/{b}": 422} {
 		m, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders"}, interlockhttp.User(func(*http.Request) string { return "ann" }))
@@ -183,7 +175,7 @@ func TestRenamedWildcards(t *testing.T) {
 			w := httptest.NewRecorder()
 			mux.ServeHTTP(w, r)
 			if i == 1 && w.Code != want {
-				t.Errorf("%s after %s: %d, want %d", p, "POST /orders/{id}", w.Code, want)
+				t.Errorf("a repeat after the pattern changed to %s gets %d, want %d", p, w.Code, want)
 			}
 		}
 	}
@@ -200,32 +192,32 @@ func TestSecrets(t *testing.T) {
 	}
 	t.Run("a request from before a change of secrets is recognised", func(t *testing.T) {
 		e := memory.New()
-		first := openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x").is(201, "order 1 of x")
+		first := openOn(t, e, kept, nil, secrets(1)).serve("k-1", "x").is(201, "order 1 of x")
 		for _, opt := range []interlockhttp.Option{secrets(2, 1), secrets(3, 2, 1), secrets(1)} {
 			s := openOn(t, e, kept, nil, opt)
-			s.ask("k-1", "x").replays(first)
-			s.ask("k-1", "y").problem(422, interlockhttp.KeyReused)
+			s.serve("k-1", "x").replays(first)
+			s.serve("k-1", "y").problem(422, interlockhttp.KeyReused)
 			s.ran(0)
 		}
 	})
-	t.Run("also if Fingerprint reads the body once per secret", func(t *testing.T) {
+	t.Run("a request from before a change is recognised even if Fingerprint reads the body", func(t *testing.T) {
 		e := memory.New()
 		reads := interlockhttp.Fingerprint(func(r *http.Request, _ []byte) []byte {
 			text, _ := io.ReadAll(r.Body)
 			return text
 		})
-		first := openOn(t, e, kept, nil, secrets(1), reads).ask("k-1", "x").is(201, "order 1 of x")
+		first := openOn(t, e, kept, nil, secrets(1), reads).serve("k-1", "x").is(201, "order 1 of x")
 		s := openOn(t, e, kept, nil, secrets(3, 2, 1), reads)
-		s.ask("k-1", "x").replays(first)
-		s.ask("k-1", "y").problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "x").replays(first)
+		s.serve("k-1", "y").problem(422, interlockhttp.KeyReused)
 		s.ran(0)
 	})
-	t.Run("without the older secret it counts as another request", func(t *testing.T) {
+	t.Run("without the older secret a repeat counts as another request", func(t *testing.T) {
 		e := memory.New()
-		openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x")
+		openOn(t, e, kept, nil, secrets(1)).serve("k-1", "x")
 		for _, opts := range [][]interlockhttp.Option{{secrets(2)}, nil} {
 			s := openOn(t, e, kept, nil, opts...)
-			s.ask("k-1", "x").problem(422, interlockhttp.KeyReused)
+			s.serve("k-1", "x").problem(422, interlockhttp.KeyReused)
 			s.ran(0)
 		}
 	})
@@ -233,9 +225,9 @@ func TestSecrets(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, kept, func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }, secrets(2, 1))
 			var done sync.WaitGroup
-			done.Go(func() { s.ask("k-1", "x") })
+			done.Go(func() { s.serve("k-1", "x") })
 			synctest.Wait()
-			s.ask("k-1", "x").problem(409, interlockhttp.InProgress)
+			s.serve("k-1", "x").problem(409, interlockhttp.InProgress)
 			done.Wait()
 		})
 	})
@@ -243,13 +235,13 @@ func TestSecrets(t *testing.T) {
 		e, mine := memory.New(), secret(1)
 		s := openOn(t, e, kept, nil, interlockhttp.Secrets(mine))
 		clear(mine)
-		first := s.ask("k-1", "x")
-		openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x").replays(first)
+		first := s.serve("k-1", "x")
+		openOn(t, e, kept, nil, secrets(1)).serve("k-1", "x").replays(first)
 	})
 	t.Run("new fingerprints use the newest secret", func(t *testing.T) {
 		e := memory.New()
-		first := openOn(t, e, kept, nil, secrets(2, 1)).ask("k-1", "x")
-		openOn(t, e, kept, nil, secrets(2)).ask("k-1", "x").replays(first)
+		first := openOn(t, e, kept, nil, secrets(2, 1)).serve("k-1", "x")
+		openOn(t, e, kept, nil, secrets(2)).serve("k-1", "x").replays(first)
 	})
 }
 
@@ -273,9 +265,9 @@ func TestFormsParsedByOuterMiddleware(t *testing.T) {
 	multi := func(r *http.Request) error { return r.ParseMultipartForm(16) } // bytes: files are on disk
 	t.Run("a parsed form counts by its fields", func(t *testing.T) {
 		s := parsed(t, (*http.Request).ParseForm)
-		first := s.ask("k-1", "", body("item=shoes&n=2", encoded)).is(200, "order 1 of map[item:[shoes] n:[2]]")
-		s.ask("k-1", "", body("n=2&item=shoes", encoded)).replays(first)
-		s.ask("k-1", "", body("item=shoes&n=3", encoded)).problem(422, interlockhttp.KeyReused)
+		first := s.serve("k-1", "", body("item=shoes&n=2", encoded)).is(200, "order 1 of map[item:[shoes] n:[2]]")
+		s.serve("k-1", "", body("n=2&item=shoes", encoded)).replays(first)
+		s.serve("k-1", "", body("item=shoes&n=3", encoded)).problem(422, interlockhttp.KeyReused)
 	})
 	t.Run("files of a parsed form count", func(t *testing.T) {
 		s := parsed(t, multi)
@@ -295,8 +287,8 @@ func TestFormsParsedByOuterMiddleware(t *testing.T) {
 	})
 	t.Run("JSON is not a form", func(t *testing.T) {
 		s := parsed(t, (*http.Request).ParseForm)
-		s.ask("k-1", `{"n":1}`).is(200, "order 1 of map[]")
-		s.ask("k-1", `{"n":2}`).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", `{"n":1}`).is(200, "order 1 of map[]")
+		s.serve("k-1", `{"n":2}`).problem(422, interlockhttp.KeyReused)
 	})
 	t.Run("a consumed body is refused", func(t *testing.T) {
 		s := parsed(t, func(r *http.Request) error {
@@ -329,16 +321,16 @@ func TestPathsMadeEqualByStripPrefix(t *testing.T) {
 			r.RequestURI = target
 		}
 	}
-	first := s.ask("k-1", "x", to("/v1/orders")).is(201, "order 1 of x")
-	s.ask("k-1", "x", to("/v1/orders?")).replays(first)
-	s.ask("k-1", "x", to("/v2/orders")).problem(422, interlockhttp.KeyReused)
+	first := s.serve("k-1", "x", to("/v1/orders")).is(201, "order 1 of x")
+	s.serve("k-1", "x", to("/v1/orders?")).replays(first)
+	s.serve("k-1", "x", to("/v2/orders")).problem(422, interlockhttp.KeyReused)
 	s.ran(1)
 
-	whole := func(target string) edit { return to("http://shop.example" + target) } // as proxies get it
-	s.ask("k-1", "x", whole("/v1/orders?")).replays(first)
-	s.ask("k-1", "x", whole("/v2/orders")).problem(422, interlockhttp.KeyReused)
-	first = s.ask("k-2", "x", whole("/v1/orders")).is(201, "order 2 of x")
-	s.ask("k-2", "x", whole("/v2/orders")).problem(422, interlockhttp.KeyReused)
-	s.ask("k-2", "x", to("/v1/orders")).replays(first)
+	whole := func(target string) edit { return to("http://shop.example" + target) } // the form that proxies receive
+	s.serve("k-1", "x", whole("/v1/orders?")).replays(first)
+	s.serve("k-1", "x", whole("/v2/orders")).problem(422, interlockhttp.KeyReused)
+	first = s.serve("k-2", "x", whole("/v1/orders")).is(201, "order 2 of x")
+	s.serve("k-2", "x", whole("/v2/orders")).problem(422, interlockhttp.KeyReused)
+	s.serve("k-2", "x", to("/v1/orders")).replays(first)
 	s.ran(2)
 }

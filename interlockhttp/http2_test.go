@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// streamed sends a request over HTTP/2, and converts the response to a reply.
-func (h *conformanceServer) streamed(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
+// askHTTP2 is ask over HTTP/2. It converts the response to a reply.
+func (h *conformanceServer) askHTTP2(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("%s/%s/%d", h.server.URL, w, i), strings.NewReader("hi"))
 	if err != nil {
@@ -25,7 +25,7 @@ func (h *conformanceServer) streamed(t *testing.T, w mode, i int, run string) (r
 	}
 	defer resp.Body.Close()
 	if resp.ProtoMajor != 2 {
-		t.Fatalf("it is %s", resp.Proto)
+		t.Fatalf("the protocol is %s, want HTTP/2", resp.Proto)
 	}
 	body, err := io.ReadAll(resp.Body)
 	return reply{
@@ -44,7 +44,7 @@ func lines(h http.Header) (fields []string) {
 }
 
 func TestCaptureBehavesTheSameOverHTTP2(t *testing.T) {
-	h := openHouse(t)
+	h := newConformanceServer(t)
 	h.server.EnableHTTP2 = true
 	h.server.StartTLS()
 	for i, a := range scenarios {
@@ -53,9 +53,9 @@ func TestCaptureBehavesTheSameOverHTTP2(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			want, night := h.streamed(t, bare, i, fmt.Sprintf("bare-%d", i))
+			want, bareRun := h.askHTTP2(t, bare, i, fmt.Sprintf("bare-%d", i))
 			for _, w := range []mode{strict, tee, submit} {
-				got, again := h.streamed(t, w, i, fmt.Sprintf("%s-%d", w, i))
+				got, again := h.askHTTP2(t, w, i, fmt.Sprintf("%s-%d", w, i))
 				if again == nil {
 					t.Fatalf("%s: the handler did not run: %s", w, &got)
 				}
@@ -63,11 +63,11 @@ func TestCaptureBehavesTheSameOverHTTP2(t *testing.T) {
 					got.body != want.body || got.short != want.short || !slices.Equal(got.trailer, want.trailer) {
 					t.Errorf("%s:\n got %s\nwant %s", w, &got, &want)
 				}
-				if !slices.Equal(again.saw, night.saw) {
-					t.Errorf("%s: the handler saw %q, want %q", w, again.saw, night.saw)
+				if !slices.Equal(again.saw, bareRun.saw) {
+					t.Errorf("%s: the handler saw %q, want %q", w, again.saw, bareRun.saw)
 				}
 				if w == strict && a.strictly == same || w == tee && a.teed == same {
-					replay, _ := h.streamed(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
+					replay, _ := h.askHTTP2(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
 					a.replayed(t, w, got, replay)
 				}
 			}
@@ -84,11 +84,11 @@ func TestMissingHTTP2FeaturesAreReported(t *testing.T) {
 			t.Errorf("Hijack: %v", err)
 		}
 		if err := w.(http.Pusher).Push("/style.css", nil); err == nil {
-			t.Error("it was pushed to a client that wants none")
+			t.Error("Push returned nil for a client that accepts no pushes")
 		}
 		fmt.Fprint(w, "done")
 	})
-	h := openHouse(t)
+	h := newConformanceServer(t)
 	h.server.Config.Handler = s.mux
 	h.server.EnableHTTP2 = true
 	h.server.StartTLS()

@@ -35,10 +35,10 @@ func TestFramingIsNotKept(t *testing.T) {
 		w.Header().Set("X-Kept", "yes")
 		_, _ = io.WriteString(w, "done")
 	}, captureStoredHeader(&stored))
-	s.ask("k-1", "x")
-	s.ask("k-1", "x")
+	s.serve("k-1", "x")
+	s.serve("k-1", "x")
 	if stored.Get("X-Kept") != "yes" {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("the stored header is %v, want X-Kept in it", stored)
 	}
 	for _, name := range fields {
 		if got, ok := stored[name]; ok {
@@ -47,7 +47,8 @@ func TestFramingIsNotKept(t *testing.T) {
 	}
 }
 
-// The Content-Type that net/http detected is kept, since another Go release may detect another.
+// The Content-Type that net/http detected is kept, since another Go release may detect
+// another one.
 func TestADetectedTypeIsKept(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestADetectedTypeIsKept(t *testing.T) {
 			first := s.post("k-1", "x")
 			s.post("k-1", "x").replays(first)
 			if got, want := stored.Get("Content-Type"), first.header.Get("Content-Type"); got != want || got != "text/html; charset=utf-8" {
-				t.Errorf("stored is %q, and sent was %q", got, want)
+				t.Errorf("the stored type is %q, and the sent type was %q; want text/html for both", got, want)
 			}
 		})
 	}
@@ -70,17 +71,17 @@ func TestADetectedTypeIsKept(t *testing.T) {
 func TestWritesDuringStorageChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
-			var left http.ResponseWriter
-			late := func() {
-				left.Header().Set(http.TrailerPrefix+"X-Late", "yes")
-				left.WriteHeader(http.StatusTeapot)
-				if _, err := io.WriteString(left, " and more"); err == nil {
-					t.Error("a late call fails without an error")
+			var writer http.ResponseWriter
+			writeLate := func() {
+				writer.Header().Set(http.TrailerPrefix+"X-Late", "yes")
+				writer.WriteHeader(http.StatusTeapot)
+				if _, err := io.WriteString(writer, " and more"); err == nil {
+					t.Error("a write after the handler returned has no error")
 				}
 			}
-			trace := guard.WithTrace(&guard.Trace{Settled: func(guard.Settled) { late() }})
+			trace := guard.WithTrace(&guard.Trace{Settled: func(guard.Settled) { writeLate() }})
 			s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
-				left = w
+				writer = w
 				fmt.Fprint(w, "done")
 			}, append(opts, interlockhttp.Guarding(trace))...)
 			first := s.post("k-1", "x").is(200, "done")
@@ -97,23 +98,23 @@ func TestWritesDuringStorageChangeNothing(t *testing.T) {
 func TestWritesAfterAPanicChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
-			var left http.ResponseWriter
+			var writer http.ResponseWriter
 			s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
-				left = w
+				writer = w
 				panic("boom")
 			}, opts...)
 			w := httptest.NewRecorder()
 			func() {
-				defer func() { _ = recover() }() // as those do who answer with 500
+				defer func() { _ = recover() }() // as a middleware that answers panics with 500
 				s.mux.ServeHTTP(w, s.request("k-1", "x"))
 			}()
-			left.Header().Set("X-Late", "yes")
-			left.WriteHeader(http.StatusTeapot)
-			_, werr := io.WriteString(left, "late")
-			ferr := http.NewResponseController(left).Flush()
+			writer.Header().Set("X-Late", "yes")
+			writer.WriteHeader(http.StatusTeapot)
+			_, writeErr := io.WriteString(writer, "late")
+			flushErr := http.NewResponseController(writer).Flush()
 			http.Error(w, "sorry", http.StatusInternalServerError)
-			if a := read(t, w.Result()); a.status != 500 || a.body != "sorry\n" || a.header.Get("X-Late") != "" || werr == nil || ferr == nil {
-				t.Errorf("got %d %q with %v, and it was told %v and %v", a.status, a.body, a.header, werr, ferr)
+			if a := read(t, w.Result()); a.status != 500 || a.body != "sorry\n" || a.header.Get("X-Late") != "" || writeErr == nil || flushErr == nil {
+				t.Errorf("the response is %d %q with %v, and the late calls return %v and %v; want 500 sorry and two errors", a.status, a.body, a.header, writeErr, flushErr)
 			}
 		})
 	}
@@ -132,10 +133,10 @@ func TestAChangedFieldIsTheHandlers(t *testing.T) {
 		w.Header().Set("X-Price", price)
 		inner.ServeHTTP(w, r)
 	})
-	s.ask("k-1", "x")
+	s.serve("k-1", "x")
 	price = "other"
-	if a := s.ask("k-1", "x"); a.header.Get("X-Price") != "7" || strings.Join(a.header.Values("Vary"), ", ") != "Origin, Accept" {
-		t.Errorf("the replay has %v", a.header)
+	if a := s.serve("k-1", "x"); a.header.Get("X-Price") != "7" || strings.Join(a.header.Values("Vary"), ", ") != "Origin, Accept" {
+		t.Errorf("the replay has %v, want the handler's X-Price and both values of Vary", a.header)
 	}
 }
 
@@ -159,7 +160,7 @@ func TestAppendingToAFieldDoesNotChangeAnother(t *testing.T) {
 	s.mux.ServeHTTP(adding{w}, s.request("k-1", "x"))
 	for _, name := range []string{"X-A", "X-B", "X-C", "X-D"} {
 		if got := w.Header().Values(name); len(got) != 2 || got[0] != name || got[1] != "more" {
-			t.Errorf("%s is %q", name, got)
+			t.Errorf("%s is %q, want its own value and more", name, got)
 		}
 	}
 }
@@ -171,9 +172,9 @@ func TestPassThroughReportsWhetherItIsStored(t *testing.T) {
 	for want, stored := range map[int]bool{200: true, 303: false, 400: false, 500: true, 503: false} {
 		status = want
 		key := fmt.Sprint("k-", want)
-		a := s.ask(key, "x").is(want, "")
+		a := s.serve(key, "x").is(want, "")
 		if a.header.Get("Idempotency-Key") != key || (a.header.Get("Idempotency-Stored") == "") != stored || (a.header.Get("Idempotency-Expires") != "") != stored {
-			t.Errorf("%d says %v", want, a.header)
+			t.Errorf("a response with %d has the header %v, want it marked as stored: %v", want, a.header, stored)
 		}
 	}
 }
@@ -186,10 +187,10 @@ func TestAPrivateResponseDoesNotReachTheEngine(t *testing.T) {
 		w.Header().Set("X-Secret", "telltale")
 		fmt.Fprint(w, "telltale")
 	})
-	s.ask("k-1", "x").is(200, "telltale")
-	s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable)
-	if strings.Contains(e.heard.String(), "telltale") {
-		t.Errorf("it was told %s", e.heard.String())
+	s.serve("k-1", "x").is(200, "telltale")
+	s.serve("k-1", "x").problem(409, interlockhttp.ResultUnavailable)
+	if strings.Contains(e.received.String(), "telltale") {
+		t.Errorf("the engine received the private response: %s", e.received.String())
 	}
 }
 
@@ -200,15 +201,15 @@ func TestALargeTrailerIsNotKept(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		w.Header().Set("X-Sum", strings.Repeat("x", 80<<10))
 	})
-	if a := s.ask("k-1", "x"); a.status != 201 || a.header.Get("Idempotency-Stored") != "false" {
-		t.Errorf("got %d with %v", a.status, a.header)
+	if a := s.serve("k-1", "x"); a.status != 201 || a.header.Get("Idempotency-Stored") != "false" {
+		t.Errorf("the response is %d with the header %v", a.status, a.header)
 	}
-	if p := s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 {
-		t.Errorf("it says %+v", p)
+	if p := s.serve("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 {
+		t.Errorf("the problem is %+v", p)
 	}
 }
 
-// silent is a ResponseWriter without further methods.
+// silent is a ResponseWriter without optional methods such as Flush.
 type silent struct{ http.ResponseWriter }
 
 // An unsupported flush is not a write error: with Tee the response is kept.
@@ -216,11 +217,11 @@ func TestAnUnsupportedFlushDoesNoHarm(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "done")
 		if err := http.NewResponseController(w).Flush(); err == nil {
-			t.Error("it was flushed")
+			t.Error("Flush returned nil, although the writer does not support it")
 		}
 	}, interlockhttp.Tee())
 	s.mux.ServeHTTP(silent{httptest.NewRecorder()}, s.request("k-1", "x"))
-	s.ask("k-1", "x").replays(response{status: 200, body: "done"})
+	s.serve("k-1", "x").replays(response{status: 200, body: "done"})
 }
 
 // After a 4xx nothing was done: the key is free, even if unknown outcomes are held.
@@ -231,23 +232,23 @@ func TestARefusalIsNotAnUnknownOutcome(t *testing.T) {
 				w.WriteHeader(status)
 			}
 		})
-		if a := s.ask("k-1", "x").is(status, ""); a.header.Get("Idempotency-Stored") != "false" {
-			t.Errorf("%d says that it is stored", status)
+		if a := s.serve("k-1", "x").is(status, ""); a.header.Get("Idempotency-Stored") != "false" {
+			t.Errorf("a response with %d is not marked as not stored", status)
 		}
-		s.ask("k-1", "x", with("X-Good", "yes")).is(200, "")
+		s.serve("k-1", "x", with("X-Good", "yes")).is(200, "")
 	}
 }
 
-// A refusal names the key, and how long a repeat with it makes sense.
+// A refusal repeats the key, and says how long the client may retry with it.
 func TestARefusalHasKeyAndExpiry(t *testing.T) {
 	s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
-	s.ask("k-1", "x")
-	unknown := s.ask("k-1", "x")
+	s.serve("k-1", "x")
+	unknown := s.serve("k-1", "x")
 	unknown.problem(409, interlockhttp.OutcomeUnknown)
 	if unknown.header.Get("Idempotency-Key") != "k-1" || unknown.header.Get("Idempotency-Expires") == "" {
-		t.Errorf("it says %v", unknown.header)
+		t.Errorf("the header is %v, want the key and its expiry", unknown.header)
 	}
-	reused := s.ask("k-1", "y")
+	reused := s.serve("k-1", "y")
 	reused.problem(422, interlockhttp.KeyReused)
 	if reused.header.Get("Idempotency-Key") != "k-1" || reused.header.Get("Idempotency-Expires") != "" {
 		t.Errorf("a problem that requires a new key has %v", reused.header)

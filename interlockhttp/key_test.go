@@ -25,7 +25,7 @@ func TestDraft(t *testing.T) {
 	s.post(key, "x").replays(first)
 	s.post(strings.Trim(key, `"`), "x").replays(first)
 	if got := s.post(key, "x").header.Get("Idempotency-Key"); got != key {
-		t.Errorf("the key comes back as %s", got)
+		t.Errorf("Idempotency-Key of the response is %s, want %s", got, key)
 	}
 	missing := s.post("", "x", without("Idempotency-Key"))
 	missing.problem(400, interlockhttp.KeyMissing)
@@ -33,7 +33,7 @@ func TestDraft(t *testing.T) {
 	reused.problem(422, interlockhttp.KeyReused)
 	for _, a := range []response{missing, reused} {
 		if link := a.header.Get("Link"); !strings.Contains(link, `rel="describedby"; type="text/html"`) {
-			t.Errorf("the link is %q", link)
+			t.Errorf("the Link field is %q, want describedby with text/html", link)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestKeys(t *testing.T) {
 	long := strings.Repeat("k", 255)
 	for name, c := range map[string]struct {
 		edit edit
-		same string // the key that it is; "" if it is refused
+		same string // the same key in another form; "" if the key is refused
 	}{
 		"bare":                             {with("Idempotency-Key", "abc"), "abc"},
 		"quoted":                           {with("Idempotency-Key", `"abc"`), "abc"},
@@ -51,10 +51,10 @@ func TestKeys(t *testing.T) {
 		"with parameters":                  {with("Idempotency-Key", `"abc";v=1; x="y;z";q`), "abc"},
 		"of 255 bytes":                     {with("Idempotency-Key", long), long},
 		"of 255 bytes, quoted":             {with("Idempotency-Key", `"`+long+`"`), long},
-		"in an alias":                      {both(without("Idempotency-Key"), with("Idempotent-Token", "abc")), "abc"},
-		"in the X- alias":                  {both(without("Idempotency-Key"), with("X-Idempotency-Key", "abc")), "abc"},
-		"in two aliases, alike":            {both(with("Idempotency-Key", `"abc"`), with("X-Idempotency-Key", "abc")), "abc"},
-		"in two aliases, unlike":           {both(with("Idempotency-Key", "abc"), with("X-Idempotency-Key", "abd")), ""},
+		"in an alias":                      {combine(without("Idempotency-Key"), with("Idempotent-Token", "abc")), "abc"},
+		"in the X- alias":                  {combine(without("Idempotency-Key"), with("X-Idempotency-Key", "abc")), "abc"},
+		"in two aliases, alike":            {combine(with("Idempotency-Key", `"abc"`), with("X-Idempotency-Key", "abc")), "abc"},
+		"in two aliases, unlike":           {combine(with("Idempotency-Key", "abc"), with("X-Idempotency-Key", "abd")), ""},
 		"twice":                            {with("Idempotency-Key", "abc", "abc"), ""},
 		"a list":                           {with("Idempotency-Key", `"abc", "abd"`), ""},
 		"a bare list":                      {with("Idempotency-Key", `abc,abd`), ""},
@@ -74,12 +74,12 @@ func TestKeys(t *testing.T) {
 		"with \\xff":                       {with("Idempotency-Key", "k\xff\xfe"), ""},
 		"with \\xff, quoted":               {with("Idempotency-Key", "\"k\xff\""), ""},
 		"in Chinese":                       {with("Idempotency-Key", "订单"), ""},
-		"that proxies are told to remove":  {both(with("Idempotency-Key", "abc"), with("Connection", "close, idempotency-key")), ""},
+		"that proxies are told to remove":  {combine(with("Idempotency-Key", "abc"), with("Connection", "close, idempotency-key")), ""},
 		"with a control byte":              {with("Idempotency-Key", "a\x01c"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, kept, nil)
-			a := s.ask("", "x", c.edit)
+			a := s.serve("", "x", c.edit)
 			if c.same == "" {
 				a.problem(400, interlockhttp.KeyInvalid)
 				s.ran(0)
@@ -87,14 +87,15 @@ func TestKeys(t *testing.T) {
 			}
 			a.is(201, "order 1 of x")
 			if a.header.Get("Idempotency-Key") == "" {
-				t.Error("it is not told which key counted")
+				t.Error("the response does not repeat the key")
 			}
-			s.ask(c.same, "x").replays(a)
+			s.serve(c.same, "x").replays(a)
 		})
 	}
 }
 
-func both(edits ...edit) edit {
+// combine returns an edit that applies several edits in order.
+func combine(edits ...edit) edit {
 	return func(r *http.Request) {
 		for _, e := range edits {
 			e(r)
@@ -104,32 +105,32 @@ func both(edits ...edit) edit {
 
 func TestQuoted(t *testing.T) {
 	s := open(t, kept, nil, interlockhttp.Quoted())
-	if p := s.ask("abc", "x").problem(400, interlockhttp.KeyInvalid); !strings.Contains(p.Detail, " 1 to 255 visible") {
-		t.Errorf("the problem of a bare key says: %s", p.Detail)
+	if p := s.serve("abc", "x").problem(400, interlockhttp.KeyInvalid); !strings.Contains(p.Detail, " 1 to 255 visible") {
+		t.Errorf("the detail for a bare key is %q, want the allowed length in it", p.Detail)
 	}
-	s.ask(`"abc"`, "x").is(201, "order 1 of x")
+	s.serve(`"abc"`, "x").is(201, "order 1 of x")
 }
 
 // TestAnonymous checks that a key which all users share must be hard to guess.
 func TestAnonymous(t *testing.T) {
 	s := open(t, guard.Policy{Scope: guard.Global}, nil)
-	short := s.ask("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
+	short := s.serve("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
 	if !strings.Contains(short.Detail, "guess") || !strings.Contains(short.Detail, "16 to 255 visible") {
-		t.Errorf("the problem of a short key says: %s", short.Detail)
+		t.Errorf("the detail for a short key is %q, want the allowed length and the reason in it", short.Detail)
 	}
-	first := s.ask("1234567890123456", "x", without("X-User"))
-	s.ask("1234567890123456", "x", as("bob")).replays(first)
+	first := s.serve("1234567890123456", "x", without("X-User"))
+	s.serve("1234567890123456", "x", as("bob")).replays(first)
 
 	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.MinKey(3))
-	s.ask("12", "x").problem(400, interlockhttp.KeyInvalid)
-	s.ask("123", "x").is(201, "order 1 of x")
+	s.serve("12", "x").problem(400, interlockhttp.KeyInvalid)
+	s.serve("123", "x").is(201, "order 1 of x")
 
 	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.Key(interlockhttp.Header("My-Key")))
-	s.ask("", "x", with("My-Key", "123")).problem(400, interlockhttp.KeyInvalid)
+	s.serve("", "x", with("My-Key", "123")).problem(400, interlockhttp.KeyInvalid)
 	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.Key(interlockhttp.Cookie("key")))
-	s.ask("", "x", with("Cookie", "key=123")).problem(400, interlockhttp.KeyInvalid)
-	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.Key(interlockhttp.JSONField("order"))) // not of the client's choice
-	s.ask("", `{"order":7}`).is(201, `order 1 of {"order":7}`)
+	s.serve("", "x", with("Cookie", "key=123")).problem(400, interlockhttp.KeyInvalid)
+	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.Key(interlockhttp.JSONField("order"))) // the client does not choose such a key
+	s.serve("", `{"order":7}`).is(201, `order 1 of {"order":7}`)
 }
 
 func TestSources(t *testing.T) {
@@ -203,18 +204,18 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, guard.Policy{After: guard.Window, Window: 5 * time.Minute}, nil, interlockhttp.Key(c.source))
-			if a := s.ask("", "", c.good); a.status != 201 {
-				t.Errorf("got %d %s", a.status, a.body)
+			if a := s.serve("", "", c.good); a.status != 201 {
+				t.Errorf("the first request gets %d %s, want 201", a.status, a.body)
 			}
-			s.ask("", "", c.good).problem(429, interlockhttp.Duplicate)
-			if a := s.ask("", "", c.other); a.status != 201 {
-				t.Errorf("another key: got %d %s", a.status, a.body)
+			s.serve("", "", c.good).problem(429, interlockhttp.Duplicate)
+			if a := s.serve("", "", c.other); a.status != 201 {
+				t.Errorf("a request with another key gets %d %s, want 201", a.status, a.body)
 			}
 			for _, e := range c.invalid {
-				s.ask("", "", e).problem(400, interlockhttp.KeyInvalid)
+				s.serve("", "", e).problem(400, interlockhttp.KeyInvalid)
 			}
 			for _, e := range c.missing {
-				s.ask("", "", e).problem(400, interlockhttp.KeyMissing)
+				s.serve("", "", e).problem(400, interlockhttp.KeyMissing)
 			}
 			s.ran(2)
 		})
@@ -231,20 +232,20 @@ func TestSourcesThatReadTheBody(t *testing.T) {
 	})
 	t.Run("a function", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(read))
-		s.ask("", "x").is(201, "order 1 of x")
-		s.ask("", "y").is(201, "order 2 of y")
+		s.serve("", "x").is(201, "order 1 of x")
+		s.serve("", "y").is(201, "order 2 of y")
 	})
 	t.Run("two functions", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.Each(read, read)))
-		s.ask("", "x").is(201, "order 1 of x")
+		s.serve("", "x").is(201, "order 1 of x")
 	})
 	t.Run("a function that fails", func(t *testing.T) {
 		fails := interlockhttp.Func(func(*http.Request) (string, error) { return "half", io.ErrUnexpectedEOF })
 		s := open(t, kept, nil, interlockhttp.Key(fails))
-		s.ask("", "x").problem(400, interlockhttp.KeyInvalid)
+		s.serve("", "x").problem(400, interlockhttp.KeyInvalid)
 		s.ran(0)
 	})
-	t.Run("a form that was read before", func(t *testing.T) {
+	t.Run("a form that an outer middleware parsed", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.FormField("id")))
 		r := s.request("", "", body("id=1&n=2", form))
 		if err := r.ParseForm(); err != nil {
@@ -252,7 +253,7 @@ func TestSourcesThatReadTheBody(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		if s.mux.ServeHTTP(w, r); w.Code != 201 {
-			t.Errorf("got %d %s", w.Code, w.Body)
+			t.Errorf("the response is %d %s, want 201", w.Code, w.Body)
 		}
 	})
 }
@@ -287,9 +288,9 @@ func TestProblemsNameTheKeyLocation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, kept, nil, c.opt)
 			for language, want := range map[string]string{"en": c.en, "zh-CN": c.zh} {
-				p := s.ask("", "{}", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyMissing)
+				p := s.serve("", "{}", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyMissing)
 				if !strings.Contains(p.Detail, want) {
-					t.Errorf("it says %q, want %q", p.Detail, want)
+					t.Errorf("the detail is %q, want %q in it", p.Detail, want)
 				}
 			}
 			s.ran(0)
@@ -298,9 +299,9 @@ func TestProblemsNameTheKeyLocation(t *testing.T) {
 	t.Run("a malformed key", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.JSONField("order.id")))
 		for language, want := range map[string]string{"en": "order.id in the body is malformed", "zh": "请求体中的 order.id 无法解析"} {
-			p := s.ask("", "{", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyInvalid)
+			p := s.serve("", "{", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyInvalid)
 			if !strings.Contains(p.Detail, want) {
-				t.Errorf("it says %q, want %q", p.Detail, want)
+				t.Errorf("the detail is %q, want %q in it", p.Detail, want)
 			}
 		}
 	})
@@ -313,13 +314,13 @@ func TestProblemsNameTheKeyLocation(t *testing.T) {
 		wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", http.NoBody))
 		p := read(t, w.Result()).problem(400, interlockhttp.KeyMissing)
 		if !strings.Contains(p.Detail, "it lacks id in the query") {
-			t.Errorf("it says %q", p.Detail)
+			t.Errorf("the detail is %q", p.Detail)
 		}
 	})
 	t.Run("the service's own message takes precedence", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.Query("id")), interlockhttp.Message(interlockhttp.KeyMissing, guard.Message{"en": "which?"}))
-		if p := s.ask("", "", without("Idempotency-Key")).problem(400, interlockhttp.KeyMissing); p.Detail != "which?" {
-			t.Errorf("it says %q", p.Detail)
+		if p := s.serve("", "", without("Idempotency-Key")).problem(400, interlockhttp.KeyMissing); p.Detail != "which?" {
+			t.Errorf("the detail is %q", p.Detail)
 		}
 	})
 }

@@ -50,11 +50,11 @@ func TestLanguages(t *testing.T) {
 		{"en", []string{""}, ""},
 	} {
 		if got := bestLanguage([]string{c.accept}, c.offered); got != c.want {
-			t.Errorf("%q of %q: %q, want %q", c.accept, c.offered, got, c.want)
+			t.Errorf("Accept-Language %q with %q on offer gets %q, want %q", c.accept, c.offered, got, c.want)
 		}
 	}
 	if got := bestLanguage([]string{"fr", "en;q=0.1", "zh"}, ours); got != "zh" {
-		t.Errorf("of several lines: %q", got)
+		t.Errorf("three Accept-Language fields get %q, want zh", got)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestLocalize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			language, text := c.problem.localize([]string{c.accept})
 			if language != c.language || text != c.text {
-				t.Errorf("%s %q, want %s %q", language, text, c.language, c.text)
+				t.Errorf("localize() = %s, %q; want %s, %q", language, text, c.language, c.text)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestTheDefaultLanguageIsStable(t *testing.T) {
 	p := &Problem{Code: Locked, Message: guard.Message{"ja": "a", "de": "b", "fr": "c", "zh": "d"}}
 	for range 50 { // a map has no order
 		if language, _ := p.localize(nil); language != "de" {
-			t.Fatalf("this time it is %s", language)
+			t.Fatalf("the default language is %s, want de each time", language)
 		}
 	}
 }
@@ -107,29 +107,29 @@ func TestParseAccept(t *testing.T) {
 	t.Run("a comma or semicolon in quotes is part of a parameter", func(t *testing.T) {
 		got := parseAccept([]string{`text/plain;x="a,b;q=0.9\",";q=0.5, text/html`})
 		if len(got) != 2 || got[0] != (acceptRange{"text/plain", 0.5}) || got[1] != (acceptRange{"text/html", 1}) {
-			t.Errorf("%v", got)
+			t.Errorf("parseAccept() = %v, want text/plain with 0.5 and text/html with 1", got)
 		}
 	})
-	t.Run("a quote that does not end takes the rest", func(t *testing.T) {
+	t.Run("an open quote extends to the end of the header", func(t *testing.T) {
 		if got := parseAccept([]string{`text/plain;x="a, text/html`}); len(got) != 1 || got[0] != (acceptRange{"text/plain", 1}) {
-			t.Errorf("%v", got)
+			t.Errorf("parseAccept() = %v, want text/plain only", got)
 		}
 	})
 	t.Run("an empty element is skipped", func(t *testing.T) {
 		if got := parseAccept([]string{",, ,;q=0.5,zh,", ""}); len(got) != 1 || got[0] != (acceptRange{"zh", 1}) {
-			t.Errorf("%v", got)
+			t.Errorf("parseAccept() = %v, want zh only", got)
 		}
 	})
 	t.Run("only the beginning of a long header is read", func(t *testing.T) {
 		got := parseAccept([]string{"zh;q=0.5," + strings.Repeat("x", maxAccept), "en"})
 		if len(got) != 1 || got[0] != (acceptRange{"zh", 0.5}) {
-			t.Errorf("%v", got)
+			t.Errorf("parseAccept() = %v, want zh with 0.5 only", got)
 		}
 		if got := parseAccept([]string{strings.Repeat("x", maxAccept+1)}); got != nil {
-			t.Errorf("%v", got)
+			t.Errorf("parseAccept() = %v, want nothing", got)
 		}
 		if got := parseAccept([]string{strings.Repeat("zh,", 1<<20)}); len(got) != maxAccept/3 {
-			t.Errorf("%d were read", len(got))
+			t.Errorf("parseAccept() returned %d elements, want %d", len(got), maxAccept/3)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestTags(t *testing.T) {
 		"en": true, "zh-Hant-TW": true, "x-1": true, "": false, "en\r\nX: y": false, "中文": false, "en, zh": false, strings.Repeat("x", 36): false,
 	} {
 		if got := isTag(tag); got != want {
-			t.Errorf("%q: %v", tag, got)
+			t.Errorf("isTag(%q) = %v, want %v", tag, got, want)
 		}
 	}
 }

@@ -38,12 +38,12 @@ func TestLock(t *testing.T) {
 	}
 	t.Run("requests with the same key run one at a time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			at, most := 0, 0
+			running, most := 0, 0
 			h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-				at++
-				most = max(most, at)
+				running++
+				most = max(most, running)
 				time.Sleep(time.Second)
-				at--
+				running--
 			}))
 			start := time.Now()
 			var done sync.WaitGroup
@@ -52,7 +52,7 @@ func TestLock(t *testing.T) {
 			}
 			done.Wait()
 			if took := time.Since(start); most != 1 || took < 3*time.Second {
-				t.Errorf("%d at a time, in %v", most, took)
+				t.Errorf("%d requests ran at a time, in %v; want one at a time, in 3s", most, took)
 			}
 		})
 	})
@@ -67,20 +67,20 @@ func TestLock(t *testing.T) {
 			start := time.Now()
 			a := serve(h, pay("7", ""))
 			if took := time.Since(start); took != time.Second {
-				t.Errorf("it waited for %v", took)
+				t.Errorf("the request waited for %v, want 1s", took)
 			}
-			// Not what is left of the lease, which is renewed: others were quick.
+			// Retry-After is the average latency, not the rest of the lease.
 			if p := a.problem(423, interlockhttp.Locked); !p.Retryable || p.RetryAfter != 1000 || a.header.Get("Retry-After") != "1" {
-				t.Errorf("it says %+v with %v", p, a.header)
+				t.Errorf("the problem is %+v with the header %v", p, a.header)
 			}
 			if a := serve(h, pay("8", "")); a.status != 404 {
-				t.Errorf("another key: %d", a.status)
+				t.Errorf("a request with another key gets %d, want 404", a.status)
 			}
 			if err := hold.Unlock(); err != nil {
 				t.Error(err)
 			}
 			if a := serve(h, pay("7", "")); a.status != 404 {
-				t.Errorf("when it is free: %d", a.status)
+				t.Errorf("after the lock was released, a request gets %d, want 404", a.status)
 			}
 		})
 	})
@@ -96,7 +96,7 @@ func TestLock(t *testing.T) {
 			start := time.Now()
 			serve(h, pay("7", "")).problem(423, interlockhttp.Locked)
 			if took := time.Since(start); took != 10*time.Second {
-				t.Errorf("it waited for %v", took)
+				t.Errorf("the request waited for %v, want 10s", took)
 			}
 		})
 	})
@@ -104,13 +104,13 @@ func TestLock(t *testing.T) {
 		c := interlock.New(nil)
 		h := lock(t, c, interlockhttp.JSONField("id"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, _, err := c.Mutex(interlock.Key("pay", "a")).TryLock(r.Context()); err == nil {
-				t.Error("the lock is free")
+				t.Error("the lock is free while the handler runs")
 			}
 			_, _ = io.Copy(w, r.Body)
 		}))
 		const text = `{"id": "a", "cents": 100}`
 		if a := serve(h, pay("7", text)); a.body != text {
-			t.Errorf("got %d %q", a.status, a.body)
+			t.Errorf("the response is %d %q", a.status, a.body)
 		}
 		serve(h, pay("7", `{}`)).problem(400, interlockhttp.KeyMissing)
 	})
@@ -156,14 +156,14 @@ func TestLock(t *testing.T) {
 			r.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
 				_, hold, err := c.Mutex(interlock.Key("pay", "7")).TryLock(t.Context())
 				if err != nil {
-					t.Errorf("%s: it holds the lock: %v", name, err)
+					t.Errorf("%s: the lock is held while the body is read: %v", name, err)
 					return 0, err
 				}
 				_ = hold.Unlock()
 				return text.Read(p)
 			}))
 			if a := serve(h, r); a.body != "text" {
-				t.Errorf("%s: got %d %q", name, a.status, a.body)
+				t.Errorf("%s: the response is %d %q, want the body of the request", name, a.status, a.body)
 			}
 		}
 		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"), interlockhttp.MaxBody(10))(http.NotFoundHandler())
@@ -175,15 +175,15 @@ func TestLock(t *testing.T) {
 			h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(0)))(
 				http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(long) }))
 			for _, c := range []struct {
-				takes time.Duration
-				told  string // of the mean of those before, an eighth of it new
+				takes      time.Duration
+				retryAfter string // the average of the requests before, in which the last one counts an eighth
 			}{{80 * time.Second, "1"}, {80 * time.Second, "10"}, {80 * time.Second, "19"}, {time.Hour, "27"}, {2 * time.Second, "30"}} {
 				long = c.takes
 				var done sync.WaitGroup
 				done.Go(func() { serve(h, pay("7", "")) })
 				synctest.Wait()
-				if a := serve(h, pay("7", "")); a.status != 423 || a.header.Get("Retry-After") != c.told {
-					t.Errorf("got %d, and is told %s, want %s", a.status, a.header.Get("Retry-After"), c.told)
+				if a := serve(h, pay("7", "")); a.status != 423 || a.header.Get("Retry-After") != c.retryAfter {
+					t.Errorf("the response is %d with Retry-After %s, want 423 with %s", a.status, a.header.Get("Retry-After"), c.retryAfter)
 				}
 				done.Wait()
 			}
@@ -197,7 +197,7 @@ func TestLock(t *testing.T) {
 				select {
 				case <-r.Context().Done():
 				case <-time.After(time.Hour):
-					t.Error("it goes on")
+					t.Error("the handler's context did not end after the lock was lost")
 				}
 			}))
 			serve(h, pay("7", ""))
@@ -217,14 +217,14 @@ func TestLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a := serve(h, pay("7", "")); a.status != 404 {
-			t.Errorf("got %d", a.status)
+			t.Errorf("a POST gets %d, want 404 from the handler", a.status)
 		}
 	})
 	t.Run("with Optional a request without a key passes with its body, and one with an invalid key is refused", func(t *testing.T) {
 		h := lock(t, interlock.New(nil), interlockhttp.JSONField("id"), interlockhttp.Optional())(
 			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 		if a := serve(h, pay("7", `{"n": 1}`)); a.status != 200 || a.body != `{"n": 1}` {
-			t.Errorf("got %d %q", a.status, a.body)
+			t.Errorf("the response is %d %q", a.status, a.body)
 		}
 		serve(h, pay("7", `{"id": 1, "id": 2}`)).problem(400, interlockhttp.KeyInvalid)
 	})
@@ -237,35 +237,35 @@ func TestLock(t *testing.T) {
 		r := pay("7", "")
 		uploads("a.png", "PNG")(r)
 		if serve(h, r); r.MultipartForm == nil {
-			t.Error("it does not")
+			t.Error("MultipartForm is nil, so the server cannot remove the files")
 		}
 	})
 	t.Run("invalid options are refused", func(t *testing.T) {
 		for name, opt := range map[string]interlockhttp.Option{
-			"whose it is": interlockhttp.User(signedIn),
-			"another key": interlockhttp.Key(interlockhttp.Header()),
-			"a length":    interlockhttp.MinKey(3),
-			"a tee":       interlockhttp.Tee(),
-			"tokens":      interlockhttp.WithTokens(&guard.Tokens{}, "pay"),
-			"Allow":       interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return true }),
-			"a guard's":   interlockhttp.Guarding(guard.MaxResult(1)),
-			"a method":    interlockhttp.Methods("post"),
-			"no method":   interlockhttp.Methods([]string{}...),
-			"a wait":      interlockhttp.Locking(interlock.Wait(-1)),
-			"a lease":     interlockhttp.Locking(interlock.Wait(1), interlock.Lease(-1)),
+			"User":                   interlockhttp.User(signedIn),
+			"Key":                    interlockhttp.Key(interlockhttp.Header()),
+			"MinKey":                 interlockhttp.MinKey(3),
+			"Tee":                    interlockhttp.Tee(),
+			"WithTokens":             interlockhttp.WithTokens(&guard.Tokens{}, "pay"),
+			"Allow":                  interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return true }),
+			"Guarding":               interlockhttp.Guarding(guard.MaxResult(1)),
+			"a method in lower case": interlockhttp.Methods("post"),
+			"no methods":             interlockhttp.Methods([]string{}...),
+			"a negative wait":        interlockhttp.Locking(interlock.Wait(-1)),
+			"a negative lease":       interlockhttp.Locking(interlock.Wait(1), interlock.Lease(-1)),
 		} {
 			if _, err := interlockhttp.Lock(interlock.New(nil), "pay", interlockhttp.PathValue("id"), opt); err == nil {
-				t.Errorf("with %s", name)
+				t.Errorf("Lock accepts the option %s, want an error", name)
 			}
 		}
 		if _, err := interlockhttp.Lock(interlock.New(nil), "pay", interlockhttp.Source{}); err == nil {
-			t.Error("without a source")
+			t.Error("Lock accepts an empty source, want an error")
 		}
 		if _, err := interlockhttp.Lock(nil, "pay", interlockhttp.PathValue("id")); err == nil {
-			t.Error("without a client")
+			t.Error("Lock accepts a nil client, want an error")
 		}
 		if _, err := interlockhttp.Lock(interlock.New(nil), "", interlockhttp.PathValue("id")); err == nil {
-			t.Error("without a name")
+			t.Error("Lock accepts an empty name, want an error")
 		}
 	})
 }

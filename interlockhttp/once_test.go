@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
+// kept is the default policy, which keeps responses.
 var kept = guard.Policy{}
 
 func TestOnce(t *testing.T) {
@@ -40,7 +41,7 @@ func TestOnce(t *testing.T) {
 		s.post("k-1", "x")
 		p := s.post("k-1", "y").problem(422, interlockhttp.KeyReused)
 		if p.Retryable {
-			t.Error("it says to try again")
+			t.Error("the problem is retryable")
 		}
 		s.ran(1)
 	})
@@ -51,7 +52,7 @@ func TestOnce(t *testing.T) {
 		s.runs.Store(0)
 		s.mux.ServeHTTP(guarded, s.request("k-1", "x"))
 		if bare.Code != guarded.Code || bare.Body.String() != guarded.Body.String() || bare.Header().Get("Location") != guarded.Header().Get("Location") {
-			t.Errorf("got %d %s, want %d %s", guarded.Code, guarded.Body, bare.Code, bare.Body)
+			t.Errorf("with the guard the response is %d %s, want %d %s", guarded.Code, guarded.Body, bare.Code, bare.Body)
 		}
 	})
 	t.Run("other methods pass", func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestOnce(t *testing.T) {
 			}
 		})
 		if a := s.post("k-1", "bad").is(400, "no\n"); a.header.Get("Idempotency-Stored") != "false" {
-			t.Errorf("it does not say that it is not stored: %v", a.header)
+			t.Errorf("the header is %v, want Idempotency-Stored: false", a.header)
 		}
 		s.post("k-1", "good").is(200, "")
 	})
@@ -112,7 +113,7 @@ func TestOnce(t *testing.T) {
 			h.ServeHTTP(first, s.request(key, "x"))
 			h.ServeHTTP(again, s.request(key, "x"))
 			if got := again.Header().Get("Idempotent-Replayed") == "true"; got != c.kept || again.Code != c.status {
-				t.Errorf("%d was kept: %v, want %v", c.status, got, c.kept)
+				t.Errorf("a response with %d was kept: %v, want %v", c.status, got, c.kept)
 			}
 		}
 	})
@@ -124,10 +125,10 @@ func TestOnce(t *testing.T) {
 			s := open(t, kept, handler)
 			func() {
 				defer func() { _ = recover() }()
-				s.ask("k-1", "x").is(502, "")
+				s.serve("k-1", "x").is(502, "")
 			}()
-			if p := s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
-				t.Errorf("it says %+v", p)
+			if p := s.serve("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
+				t.Errorf("the problem is %+v", p)
 			}
 		}
 	})
@@ -157,7 +158,7 @@ func TestOnce(t *testing.T) {
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, s.request(fmt.Sprint("k-", i), "x"))
 				if w.Code != want {
-					t.Errorf("outcome %d with %d: got %d, want %d", c.outcome, c.status, w.Code, want)
+					t.Errorf("with the outcome %d and the status %d, the response is %d, want %d", c.outcome, c.status, w.Code, want)
 				}
 			}
 		}
@@ -182,7 +183,7 @@ func TestOnce(t *testing.T) {
 		})
 		for i, c := range []struct {
 			err   error
-			again bool // a repeat runs
+			again bool // whether a repeat runs
 		}{
 			{io.ErrUnexpectedEOF, false},
 			{&net.OpError{Op: "dial", Err: errors.New("refused")}, true},
@@ -192,11 +193,11 @@ func TestOnce(t *testing.T) {
 		} {
 			got = c.err
 			key := fmt.Sprint("k-", i)
-			s.ask(key, "x").is(502, "")
+			s.serve(key, "x").is(502, "")
 			if c.again {
-				s.ask(key, "x").is(502, "")
+				s.serve(key, "x").is(502, "")
 			} else {
-				s.ask(key, "x").problem(409, interlockhttp.OutcomeUnknown)
+				s.serve(key, "x").problem(409, interlockhttp.OutcomeUnknown)
 			}
 		}
 		if interlockhttp.SettleError(context.Background(), io.EOF) {
@@ -204,26 +205,26 @@ func TestOnce(t *testing.T) {
 		}
 	})
 	t.Run("Settle has no effect after the handler returned", func(t *testing.T) {
-		left := make(chan context.Context, 1)
-		s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) { left <- r.Context() })
+		contexts := make(chan context.Context, 1)
+		s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) { contexts <- r.Context() })
 		var late sync.WaitGroup
-		late.Go(func() { interlockhttp.Settle(<-left, interlockhttp.Unknown) }) // at any time
-		s.ask("k-1", "x")
+		late.Go(func() { interlockhttp.Settle(<-contexts, interlockhttp.Unknown) }) // before or after the handler returns
+		s.serve("k-1", "x")
 		late.Wait()
-		s.ask("k-2", "x")
-		if interlockhttp.Settle(<-left, interlockhttp.Unknown) {
+		s.serve("k-2", "x")
+		if interlockhttp.Settle(<-contexts, interlockhttp.Unknown) {
 			t.Error("Settle worked after the handler returned")
 		}
-		if a := s.ask("k-2", "x"); a.header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("got %d with %v", a.status, a.header)
+		if a := s.serve("k-2", "x"); a.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("the response is %d with the header %v", a.status, a.header)
 		}
 	})
 	t.Run("a 423 is never kept", func(t *testing.T) {
 		status := 423
 		s := open(t, guard.Policy{OnError: guard.Keep}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-		s.ask("k-1", "x").is(423, "")
+		s.serve("k-1", "x").is(423, "")
 		status = 200
-		s.ask("k-1", "x").is(200, "")
+		s.serve("k-1", "x").is(200, "")
 	})
 	t.Run("the server sees the files of a form even if the handler panics", func(t *testing.T) {
 		s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) {
@@ -234,11 +235,11 @@ func TestOnce(t *testing.T) {
 		})
 		r := s.request("k-1", "", uploads("a.png", "PNG"))
 		func() {
-			defer func() { _ = recover() }() // as those do who answer with 500
+			defer func() { _ = recover() }() // as a middleware that answers panics with 500
 			s.mux.ServeHTTP(httptest.NewRecorder(), r)
 		}()
 		if r.MultipartForm == nil {
-			t.Error("the server cannot remove the files")
+			t.Error("MultipartForm is nil, so the server cannot remove the files")
 		}
 	})
 	t.Run("one middleware applied twice guards a request once", func(t *testing.T) {
@@ -247,26 +248,26 @@ func TestOnce(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, s.request("k-1", "x"))
 		if w.Code != 201 {
-			t.Errorf("got %d %s", w.Code, w.Body)
+			t.Errorf("the response is %d %s, want 201", w.Code, w.Body)
 		}
 		s.ran(1)
 	})
 	t.Run("two middlewares both guard a request", func(t *testing.T) {
 		s := open(t, kept, nil)
 		outer := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "outer"}, interlockhttp.User(signedIn)))
-		ask := func(h http.Handler) response {
+		serve := func(h http.Handler) response {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, s.request("k-1", "x"))
 			return read(t, w.Result())
 		}
 		both := outer.Wrap(s.once.Wrap(s.handler))
-		first := ask(both).is(201, "order 1 of x")
+		first := serve(both).is(201, "order 1 of x")
 		for _, h := range []http.Handler{both, outer.Wrap(s.handler), s.once.Wrap(s.handler)} {
-			ask(h).replays(first) // each has an answer of its own
+			serve(h).replays(first) // each middleware has stored the response
 		}
 		s.ran(1)
 	})
-	t.Run("one middleware applied twice guards once, also with another between", func(t *testing.T) {
+	t.Run("one middleware applied twice guards once, even with another between", func(t *testing.T) {
 		s := open(t, kept, nil)
 		other := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "other"}, interlockhttp.User(signedIn)))
 		w := httptest.NewRecorder()
@@ -276,7 +277,7 @@ func TestOnce(t *testing.T) {
 	})
 	t.Run("an invalid key is not treated as a missing one", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Optional())
-		s.ask("a b", "x").problem(400, interlockhttp.KeyInvalid)
+		s.serve("a b", "x").problem(400, interlockhttp.KeyInvalid)
 		s.ran(0)
 	})
 	t.Run("outer middleware sees the matched pattern", func(t *testing.T) {
@@ -284,111 +285,111 @@ func TestOnce(t *testing.T) {
 		r := s.request("k-1", "x")
 		s.once.Wrap(s.routes("/orders")).ServeHTTP(httptest.NewRecorder(), r)
 		if r.Pattern != "/orders" {
-			t.Errorf("it hears %q", r.Pattern)
+			t.Errorf("the pattern of the original request is %q, want /orders", r.Pattern)
 		}
 	})
 }
 
 func TestRunning(t *testing.T) {
-	// busy opens a shop whose handler waits until it is let go.
-	busy := func(t *testing.T, p guard.Policy, opts ...interlockhttp.Option) (s *shop, began, leave chan struct{}) {
-		began, leave = make(chan struct{}), make(chan struct{})
+	// busy opens a shop whose handler sends to began, and then waits until finish is closed.
+	busy := func(t *testing.T, p guard.Policy, opts ...interlockhttp.Option) (s *shop, began, finish chan struct{}) {
+		began, finish = make(chan struct{}), make(chan struct{})
 		s = open(t, p, nil, opts...)
 		inner := s.handler
 		s.mux = http.NewServeMux()
 		s.mux.Handle("/orders", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began <- struct{}{}
-			<-leave
+			<-finish
 			if err := r.Context().Err(); err != nil {
-				t.Errorf("its context has ended: %v", err)
+				t.Errorf("the context of the handler has ended: %v", err)
 			}
 			inner(w, r)
 		})))
-		return s, began, leave
+		return s, began, finish
 	}
 	t.Run("P4 a duplicate of a running request gets in_progress", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, began, leave := busy(t, kept)
+			s, began, finish := busy(t, kept)
 			var first response
 			var done sync.WaitGroup
-			done.Go(func() { first = s.ask("k-1", "x") })
+			done.Go(func() { first = s.serve("k-1", "x") })
 			<-began
-			a := s.ask("k-1", "x")
+			a := s.serve("k-1", "x")
 			p := a.problem(409, interlockhttp.InProgress)
 			if !p.Retryable || !p.SameKey || p.RetryAfter < 1000 || a.header.Get("Retry-After") == "" || p.Detail != guard.DefaultMessage()["en"] {
-				t.Errorf("it says %+v with %v", p, a.header)
+				t.Errorf("the problem is %+v with the header %v", p, a.header)
 			}
-			s.ask("k-1", "y").problem(422, interlockhttp.KeyReused) // before it is said that something runs
-			close(leave)
+			s.serve("k-1", "y").problem(422, interlockhttp.KeyReused) // a mismatch is reported before in_progress
+			close(finish)
 			done.Wait()
-			s.ask("k-1", "x").replays(first)
+			s.serve("k-1", "x").replays(first)
 			s.ran(1)
 		})
 	})
 	t.Run("Retry-After is the average latency", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, kept, func(http.ResponseWriter, *http.Request) { time.Sleep(80 * time.Second) })
-			s.ask("k-1", "x")
+			s.serve("k-1", "x")
 			var done sync.WaitGroup
-			done.Go(func() { s.ask("k-2", "x") })
+			done.Go(func() { s.serve("k-2", "x") })
 			synctest.Wait()
-			if a := s.ask("k-2", "x"); a.status != 409 || a.header.Get("Retry-After") != "10" { // an eighth is new
-				t.Errorf("got %d, and is told to come back in %q s", a.status, a.header.Get("Retry-After"))
+			if a := s.serve("k-2", "x"); a.status != 409 || a.header.Get("Retry-After") != "10" { // an eighth of 80 seconds
+				t.Errorf("the response is %d with Retry-After %q, want 409 with 10", a.status, a.header.Get("Retry-After"))
 			}
 			done.Wait()
 		})
 	})
 	t.Run("with Wait a duplicate gets the response", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute})
+			s, began, finish := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute})
 			answers := make([]response, 3)
 			var done sync.WaitGroup
 			for i := range answers {
-				done.Go(func() { answers[i] = s.ask("k-1", "x") })
+				done.Go(func() { answers[i] = s.serve("k-1", "x") })
 			}
 			<-began
 			synctest.Wait()
-			close(leave)
+			close(finish)
 			done.Wait()
 			replayed := 0
 			for _, a := range answers {
 				if a.status != 201 || a.body != "order 1 of x" {
-					t.Errorf("got %d %q", a.status, a.body)
+					t.Errorf("the response is %d %q", a.status, a.body)
 				}
 				if a.header.Get("Idempotent-Replayed") == "true" {
 					replayed++
 				}
 			}
 			if replayed != 2 {
-				t.Errorf("%d are replays, want 2", replayed)
+				t.Errorf("%d responses are replays, want 2", replayed)
 			}
 		})
 	})
 	t.Run("the number of waiting requests is bounded (security item 14)", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute}, interlockhttp.Guarding(guard.MaxWaiting(1, 1)))
+			s, began, finish := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute}, interlockhttp.Guarding(guard.MaxWaiting(1, 1)))
 			var done sync.WaitGroup
-			done.Go(func() { s.ask("k-1", "x") })
+			done.Go(func() { s.serve("k-1", "x") })
 			<-began
-			done.Go(func() { s.ask("k-1", "x") })
+			done.Go(func() { s.serve("k-1", "x") })
 			synctest.Wait()
-			if p := s.ask("k-1", "x").problem(429, interlockhttp.TooManyWaiters); !p.Retryable || !p.SameKey {
-				t.Errorf("it says %+v", p)
+			if p := s.serve("k-1", "x").problem(429, interlockhttp.TooManyWaiters); !p.Retryable || !p.SameKey {
+				t.Errorf("the problem is %+v", p)
 			}
-			close(leave)
+			close(finish)
 			done.Wait()
 			s.ran(1)
 		})
 	})
 	t.Run("the handler continues when its client disconnects, and the response is kept", func(t *testing.T) {
-		s, began, leave := busy(t, kept)
+		s, began, finish := busy(t, kept)
 		inner, own := s.mux, make(chan context.Context, 1)
 		s.mux = http.NewServeMux()
 		s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 			own <- r.Context()
 			inner.ServeHTTP(w, r)
 		})
-		ctx, hangUp := context.WithCancel(t.Context())
+		ctx, disconnect := context.WithCancel(t.Context())
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url()+"/orders", strings.NewReader("x"))
 		if err != nil {
 			t.Fatal(err)
@@ -403,24 +404,24 @@ func TestRunning(t *testing.T) {
 			gone <- err
 		}()
 		<-began
-		hangUp()
+		disconnect()
 		if err := <-gone; !errors.Is(err, context.Canceled) {
-			t.Fatalf("the client did not hang up: %v", err)
+			t.Fatalf("the client's request returned %v, want context.Canceled", err)
 		}
-		<-(<-own).Done() // the server has seen it
-		close(leave)
-		if err := s.once.Close(t.Context()); err != nil { // it waits for the handler
+		<-(<-own).Done() // the server has noticed that the client disconnected
+		close(finish)
+		if err := s.once.Close(t.Context()); err != nil { // Close waits for the handler
 			t.Error(err)
 		}
 		s.ran(1)
 		n := 0
 		for x, err := range s.once.Guard().List(t.Context(), engine.Done) {
 			if n++; err != nil || x.State != engine.Done {
-				t.Errorf("the record is %v, %v", x.State, err)
+				t.Errorf("the record is %v, error %v; want done", x.State, err)
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d answers are kept, want 1", n)
+			t.Errorf("%d responses are kept, want 1", n)
 		}
 	})
 	t.Run("the handler's context ends with MaxHold, not with the request's", func(t *testing.T) {
@@ -430,61 +431,62 @@ func TestRunning(t *testing.T) {
 				<-r.Context().Done()
 				cause = context.Cause(r.Context())
 			})
-			ctx, hangUp := context.WithCancel(context.Background())
+			ctx, disconnect := context.WithCancel(context.Background())
 			r := s.request("k-1", "x").WithContext(ctx)
 			start := time.Now()
-			time.AfterFunc(time.Second, hangUp)
+			time.AfterFunc(time.Second, disconnect)
 			w := httptest.NewRecorder()
 			s.mux.ServeHTTP(w, r)
 			if !errors.Is(cause, interlock.ErrMaxHold) || time.Since(start) != time.Minute {
-				t.Errorf("it ended after %v: %v", time.Since(start), cause)
+				t.Errorf("the handler's context ended after %v with %v, want 1m and ErrMaxHold", time.Since(start), cause)
 			}
 			if w.Header().Get("Idempotency-Stored") != "false" {
-				t.Error("it says that a late answer is stored")
+				t.Error("a response after MaxHold is not marked as not stored")
 			}
 			time.Sleep(guard.DefaultLease) // the rest of the claim expires
-			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+			s.serve("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
 		})
 	})
 	t.Run("a waiting request ends with its own context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Hour})
+			s, began, finish := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Hour})
 			var done sync.WaitGroup
-			done.Go(func() { s.ask("k-1", "x") })
+			done.Go(func() { s.serve("k-1", "x") })
 			<-began
-			ctx, hangUp := context.WithCancel(context.Background())
+			ctx, disconnect := context.WithCancel(context.Background())
 			w := httptest.NewRecorder()
 			done.Go(func() { s.mux.ServeHTTP(w, s.request("k-1", "x").WithContext(ctx)) })
 			synctest.Wait()
-			hangUp()
+			disconnect()
 			synctest.Wait()
-			// It may be a deadline of an outer middleware: an empty response would be a 200.
+			// An outer middleware may have set a deadline, so the client may still be
+			// connected. An empty response would be a 200.
 			read(t, w.Result()).problem(409, interlockhttp.InProgress)
-			close(leave)
+			close(finish)
 			done.Wait()
 			s.ran(1)
 		})
 	})
 	t.Run("Close refuses new requests, and waits for running ones", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, began, leave := busy(t, kept)
+			s, began, finish := busy(t, kept)
 			var done sync.WaitGroup
-			done.Go(func() { s.ask("k-1", "x").is(201, "order 1 of x") })
+			done.Go(func() { s.serve("k-1", "x").is(201, "order 1 of x") })
 			<-began
 			closed := make(chan error, 1)
 			go func() { closed <- s.once.Close(context.Background()) }()
 			synctest.Wait()
-			if a := s.ask("k-2", "x"); a.header.Get("Retry-After") == "" {
-				t.Error("it is not told when to come back")
+			if a := s.serve("k-2", "x"); a.header.Get("Retry-After") == "" {
+				t.Error("the problem has no Retry-After")
 			} else {
 				a.problem(503, interlockhttp.Closing)
 			}
 			select {
 			case <-closed:
-				t.Error("it does not wait")
+				t.Error("Close returned while a handler was running")
 			default:
 			}
-			close(leave)
+			close(finish)
 			done.Wait()
 			if err := <-closed; err != nil {
 				t.Error(err)
@@ -506,12 +508,12 @@ func TestRunning(t *testing.T) {
 				w := httptest.NewRecorder()
 				defer func() {
 					if w.Body.Len() > 0 {
-						t.Errorf("half an answer went out: %q", w.Body)
+						t.Errorf("a part of the response was sent: %q", w.Body)
 					}
 				}()
 				s.mux.ServeHTTP(w, s.request("k-1", "x"))
 			}()
-			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+			s.serve("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
 		}
 	})
 }

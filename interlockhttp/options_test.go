@@ -42,7 +42,7 @@ func TestConstruction(t *testing.T) {
 		"a maximum response of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxResponse(0))
 		},
-		"a body timeout of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a negative body timeout": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyTimeout(-1))
 		},
 		"a short secret": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
@@ -51,7 +51,7 @@ func TestConstruction(t *testing.T) {
 		"a problem with a success status": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Status(interlockhttp.InProgress, 200))
 		},
-		"a minimum key of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a minimum key above the limit": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MinKey(256))
 		},
 		"a nil Shadow": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
@@ -114,16 +114,16 @@ func TestConstruction(t *testing.T) {
 		"a method with a space": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("PO ST"))
 		},
-		"a negative minimum key": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a minimum key of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MinKey(0))
 		},
-		"a negative body timeout": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a body timeout of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyTimeout(0))
 		},
 		"an older secret that is short": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Secrets(make([]byte, 32), []byte("short")))
 		},
-		"a problem with status zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a problem with status 1000": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Status(interlockhttp.InProgress, 1000))
 		},
 		"tokens for Submit": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
@@ -139,11 +139,11 @@ func TestConstruction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, err := build(interlock.New(nil))
 			if err == nil || m != nil {
-				t.Error("it is accepted")
+				t.Error("the constructor accepts it, want an error")
 			}
 			defer func() {
 				if recover() == nil {
-					t.Error("Must does not panic")
+					t.Error("Must did not panic")
 				}
 			}()
 			interlockhttp.Must(m, err)
@@ -156,16 +156,16 @@ func TestWriteProblem(t *testing.T) {
 	s := open(t, kept, nil,
 		interlockhttp.Status(interlockhttp.KeyReused, 409), interlockhttp.Docs("https://example.com/errors"),
 		interlockhttp.Message(interlockhttp.KeyReused, guard.Message{"en": "no", "zh": "不"}))
-	s.ask("k-1", "x")
-	p := s.ask("k-1", "y", with("Accept-Language", "zh")).problem(409, interlockhttp.KeyReused)
+	s.serve("k-1", "x")
+	p := s.serve("k-1", "y", with("Accept-Language", "zh")).problem(409, interlockhttp.KeyReused)
 	if p.Detail != "不" || p.Type != "https://example.com/errors#key_reused" {
-		t.Errorf("it says %+v", p)
+		t.Errorf("the problem is %+v", p)
 	}
 	s = open(t, kept, nil, interlockhttp.WriteProblem(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {
 		w.WriteHeader(p.Status)
 		_, _ = w.Write([]byte("mine: " + p.Code))
 	}))
-	s.ask("", "x").is(400, "mine: key_invalid")
+	s.serve("", "x").is(400, "mine: key_invalid")
 }
 
 // TestWrapNil checks that a nil handler panics at set-up, not in the first request, whose
@@ -181,7 +181,7 @@ func TestWrapNil(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s wraps nil", name)
+					t.Errorf("%s wraps a nil handler, want a panic", name)
 				}
 			}()
 			wrap(nil)
@@ -195,21 +195,21 @@ func TestMaxResponse(t *testing.T) {
 		w.Header().Set("X-Note", strings.Repeat("x", 1000))
 		_, _ = io.Copy(w, r.Body)
 	}, interlockhttp.MaxResponse(10))
-	first := s.ask("k-1", "1234567890").is(200, "1234567890")
-	s.ask("k-1", "1234567890").replays(first)
-	s.ask("k-2", "12345678901").is(200, "12345678901")
-	s.ask("k-2", "12345678901").problem(409, interlockhttp.ResultUnavailable)
+	first := s.serve("k-1", "1234567890").is(200, "1234567890")
+	s.serve("k-1", "1234567890").replays(first)
+	s.serve("k-2", "12345678901").is(200, "12345678901")
+	s.serve("k-2", "12345678901").problem(409, interlockhttp.ResultUnavailable)
 }
 
 // TestAllow checks that Allow decides whether a repeat gets the response.
 func TestAllow(t *testing.T) {
 	allowed := true
 	s := open(t, kept, nil, interlockhttp.Allow(func(_ *http.Request, r *interlockhttp.Response) bool { return allowed && r.Status == 201 }))
-	first := s.ask("k-1", "x")
-	s.ask("k-1", "x").replays(first)
+	first := s.serve("k-1", "x")
+	s.serve("k-1", "x").replays(first)
 	allowed = false
-	if p := s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 0 {
-		t.Errorf("it says %+v", p)
+	if p := s.serve("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 0 {
+		t.Errorf("the problem is %+v", p)
 	}
 	s.ran(1)
 	t.Run("also if only the Location was kept", func(t *testing.T) {
@@ -217,10 +217,10 @@ func TestAllow(t *testing.T) {
 			w.Header().Set("Location", "/orders/1")
 			_ = http.NewResponseController(w).Flush()
 		}, interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return false }))
-		s.ask("k-1", "x")
-		a := s.ask("k-1", "x")
+		s.serve("k-1", "x")
+		a := s.serve("k-1", "x")
 		if p := a.problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 0 || a.header.Get("Location") != "" {
-			t.Errorf("it says %+v with %v", p, a.header)
+			t.Errorf("the problem is %+v with the header %v", p, a.header)
 		}
 	})
 }

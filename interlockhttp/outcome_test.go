@@ -11,35 +11,35 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// The fates of a repeat.
+// The results of a repeat.
 const (
-	replays = "replays" // it gets the first response
+	replays = "is replayed"
 	runs    = "runs"
-	held    = "held" // it is told that the outcome is unknown
+	held    = "gets outcome_unknown"
 )
 
-// answers is a handler that answers with the status and the header that the request asks
-// for, and numbers its answers.
-func answers(s **shop) http.HandlerFunc {
+// numbered returns a handler that answers with the status in X-Status and the outcome in
+// X-Outcome of the request, and numbers its responses.
+func numbered(s **shop) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		status, err := strconv.Atoi(r.Header.Get("X-Status"))
 		if err != nil {
 			panic(err)
 		}
-		if said := r.Header["X-Say"]; said != nil {
-			w.Header()["Interlock-Outcome"] = said
+		if outcome := r.Header["X-Outcome"]; outcome != nil {
+			w.Header()["Interlock-Outcome"] = outcome
 		}
 		w.WriteHeader(status)
 		fmt.Fprint(w, (*s).runs.Add(1))
 	}
 }
 
-// fate sends a request twice and returns what the repeat got.
-func (s *shop) fate(key string, edits ...edit) string {
+// repeat sends a request twice, and returns the result of the second one.
+func (s *shop) repeat(key string, edits ...edit) string {
 	s.t.Helper()
-	first, again := s.ask(key, "x", edits...), s.ask(key, "x", edits...)
+	first, again := s.serve(key, "x", edits...), s.serve(key, "x", edits...)
 	for _, a := range []response{first, again} {
-		if _, told := a.header["Interlock-Outcome"]; told {
+		if _, found := a.header["Interlock-Outcome"]; found {
 			s.t.Errorf("%s: the client sees the outcome: %v", key, a.header)
 		}
 	}
@@ -86,9 +86,9 @@ func TestAStatusImpliesAnOutcome(t *testing.T) {
 					opts = append(slices.Clip(opts), interlockhttp.Tee())
 				}
 				var s *shop
-				s = open(t, c.policy, answers(&s), opts...)
+				s = open(t, c.policy, numbered(&s), opts...)
 				for status, want := range c.want {
-					if got := s.fate(fmt.Sprint("k-", status), with("X-Status", strconv.Itoa(status))); got != want {
+					if got := s.repeat(fmt.Sprint("k-", status), with("X-Status", strconv.Itoa(status))); got != want {
 						t.Errorf("after %d a repeat %s, want %s (tee: %v)", status, got, want, tee)
 					}
 				}
@@ -99,27 +99,27 @@ func TestAStatusImpliesAnOutcome(t *testing.T) {
 
 func TestAHandlerStatesItsOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
-		policy guard.Policy
-		status int
-		said   []string
-		want   string
+		policy  guard.Policy
+		status  int
+		outcome []string
+		want    string
 	}{
-		"done keeps a 5xx":                            {status: 502, said: []string{"done"}, want: replays},
-		"done keeps a redirect":                       {status: 302, said: []string{"done"}, want: replays},
-		"failed frees the key":                        {status: 500, said: []string{"failed"}, want: runs},
-		"failed keeps the response with OnError Keep": {policy: guard.Policy{OnError: guard.Keep}, status: 500, said: []string{"failed"}, want: replays},
-		"not-executed frees the key":                  {status: 500, said: []string{"not-executed"}, want: runs},
-		"not-executed wins over a 200":                {status: 200, said: []string{"Not-Executed "}, want: runs},
-		"unknown holds a 200":                         {status: 200, said: []string{"unknown"}, want: held},
-		"an unknown word is an unknown outcome":       {status: 200, said: []string{"succeeded"}, want: held},
-		"two words are an unknown outcome":            {status: 200, said: []string{"done", "failed"}, want: held},
+		"done keeps a 5xx":                            {status: 502, outcome: []string{"done"}, want: replays},
+		"done keeps a redirect":                       {status: 302, outcome: []string{"done"}, want: replays},
+		"failed frees the key":                        {status: 500, outcome: []string{"failed"}, want: runs},
+		"failed keeps the response with OnError Keep": {policy: guard.Policy{OnError: guard.Keep}, status: 500, outcome: []string{"failed"}, want: replays},
+		"not-executed frees the key":                  {status: 500, outcome: []string{"not-executed"}, want: runs},
+		"not-executed wins over a 200":                {status: 200, outcome: []string{"Not-Executed "}, want: runs},
+		"unknown holds a 200":                         {status: 200, outcome: []string{"unknown"}, want: held},
+		"an unknown word is an unknown outcome":       {status: 200, outcome: []string{"succeeded"}, want: held},
+		"two words are an unknown outcome":            {status: 200, outcome: []string{"done", "failed"}, want: held},
 		"without the header the status decides":       {status: 200, want: replays},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, opts := range [][]interlockhttp.Option{nil, {interlockhttp.Tee()}} {
 				var s *shop
-				s = open(t, c.policy, answers(&s), opts...)
-				if got := s.fate("k-1", with("X-Status", strconv.Itoa(c.status)), with("X-Say", c.said...)); got != c.want {
+				s = open(t, c.policy, numbered(&s), opts...)
+				if got := s.repeat("k-1", with("X-Status", strconv.Itoa(c.status)), with("X-Outcome", c.outcome...)); got != c.want {
 					t.Errorf("a repeat %s, want %s", got, c.want)
 				}
 			}

@@ -47,7 +47,7 @@ func codes(t *testing.T) []Code {
 		return true
 	})
 	if len(all) < 20 {
-		t.Fatalf("only %d codes were found: %q", len(all), all)
+		t.Fatalf("%d codes were found, want at least 20: %q", len(all), all)
 	}
 	return all
 }
@@ -65,30 +65,30 @@ func TestEveryCode(t *testing.T) {
 		t.Run(string(c), func(t *testing.T) {
 			k := kinds[c]
 			if k.status < 400 || k.status > 599 {
-				t.Errorf("has the status %d", k.status)
+				t.Errorf("the status is %d, want 400 to 599", k.status)
 			}
 			for tag, all := range map[string]map[Code]problemText{"en": en, "zh": zh} {
 				w := all[c]
 				if w.title == "" || w.detail == "" {
-					t.Errorf("has no words in %s", tag)
+					t.Errorf("the code has no text in %s", tag)
 				}
 				if isHan := strings.ContainsFunc(w.title, han) && strings.ContainsFunc(w.detail, han); isHan != (tag == "zh") {
-					t.Errorf("is not told in %s: %q", tag, w)
+					t.Errorf("the text in %s is in another language: %q", tag, w)
 				}
 			}
 			for name, page := range pages {
 				_, section, ok := strings.Cut(page, "\n## "+string(c)+"\n")
 				section, _, _ = strings.Cut(section, "\n## ")
 				if !ok {
-					t.Errorf("has no section in %s", name)
+					t.Errorf("the code has no section in %s", name)
 				} else if !strings.Contains(section, facts(name, k)) {
-					t.Errorf("is not %q in %s:\n%s", facts(name, k), name, section)
+					t.Errorf("%q is not in the section of the code in %s:\n%s", facts(name, k), name, section)
 				}
 			}
 		})
 	}
 	if n := len(codes(t)); len(kinds) != n || len(en) != n || len(zh) != n {
-		t.Errorf("%d codes, but %d kinds, and words for %d and %d", n, len(kinds), len(en), len(zh))
+		t.Errorf("there are %d codes, but %d kinds, %d English and %d Chinese texts", n, len(kinds), len(en), len(zh))
 	}
 }
 
@@ -109,17 +109,17 @@ func TestKinds(t *testing.T) {
 	t.Run("in_progress has the guard's message", func(t *testing.T) {
 		for tag, text := range guard.DefaultMessage() {
 			if got := textOf(InProgress, tag).detail; got != text {
-				t.Errorf("%s: %q, want %q", tag, got, text)
+				t.Errorf("the detail in %s is %q, want %q", tag, got, text)
 			}
 		}
 	})
-	t.Run("a client may only retry by itself what cannot run twice", func(t *testing.T) {
+	t.Run("a client may retry by itself only if the request cannot run twice", func(t *testing.T) {
 		for c, want := range map[Code]bool{
 			InProgress: true, StoreUnavailable: true, Closing: true, TooManyWaiters: true, Locked: true, BodyLate: true,
 			Duplicate: false, OutcomeUnknown: false, ResultUnavailable: false, RecordCorrupt: false, KeyReused: false, FailedBefore: false,
 		} {
 			if p := newProblem(c); (p.Retryable && p.SameKey) != want {
-				t.Errorf("%s: retryable %v, same key %v", c, p.Retryable, p.SameKey)
+				t.Errorf("%s is retryable: %v, with the same key: %v; want both: %v", c, p.Retryable, p.SameKey, want)
 			}
 		}
 	})
@@ -133,16 +133,16 @@ func TestKinds(t *testing.T) {
 	t.Run("no text asks for a new key either", func(t *testing.T) {
 		for _, c := range []Code{OutcomeUnknown, ResultUnavailable, RecordCorrupt, UpstreamUnknown} {
 			if !strings.Contains(en[c].detail, "Do not retry with a new key") || !strings.Contains(zh[c].detail, "请勿更换幂等键") {
-				t.Errorf("%s does not advise against it: %q and %q", c, en[c].detail, zh[c].detail)
+				t.Errorf("the texts of %s do not advise against a new key: %q and %q", c, en[c].detail, zh[c].detail)
 			}
 		}
 	})
 	t.Run("a new problem has the code and the status", func(t *testing.T) {
 		if p := newProblem(KeyReused); p.Code != KeyReused || p.Status != http.StatusUnprocessableEntity || p.Retryable || p.SameKey {
-			t.Errorf("%+v", p)
+			t.Errorf("newProblem(KeyReused) = %+v", p)
 		}
 		if p := newProblem("quota"); p.Code != "quota" || p.Status != http.StatusInternalServerError {
-			t.Errorf("%+v", p)
+			t.Errorf("newProblem(%q) = %+v, want the status 500", "quota", p)
 		}
 	})
 }
@@ -150,18 +150,18 @@ func TestKinds(t *testing.T) {
 func TestProblemIsAnError(t *testing.T) {
 	p := newProblem(InProgress)
 	if got, want := p.Error(), "interlockhttp: in_progress (409): operation in progress, please do not submit again"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("Error() = %q, want %q", got, want)
 	}
 	cause := &guard.DownError{Guard: "orders", Key: "k", Err: io.ErrUnexpectedEOF}
 	var err error = &Problem{Code: StoreUnavailable, Err: cause}
 	if got, want := err.Error(), "interlockhttp: store_unavailable (503): "+cause.Error(); got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("Error() = %q, want %q", got, want)
 	}
 	if !errors.Is(err, guard.ErrDown) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error("the cause of the problem is not found")
 	}
 	if got := (&Problem{Code: Duplicate, Message: guard.Message{"zh": "太快了"}}).Error(); got != "interlockhttp: duplicate (429): 太快了" {
-		t.Errorf("%q", got)
+		t.Errorf("Error() = %q, want the message", got)
 	}
 }
 
@@ -192,18 +192,18 @@ func TestReadProblem(t *testing.T) {
 			resp := w.Result()
 			got, ok := ReadProblem(resp)
 			if !ok {
-				t.Fatalf("no problem in %s", w.Body)
+				t.Fatalf("ReadProblem finds no problem in %s", w.Body)
 			}
 			text := got.Message["zh"]
 			want := *sent
 			want.Err, want.Message, got.Message = nil, nil, nil
 			if text != "已下单" || !got.FirstSeen.Equal(want.FirstSeen) {
-				t.Errorf("%q, first seen %v", text, got.FirstSeen)
+				t.Errorf("the message is %q, first seen %v; want 已下单, first seen %v", text, got.FirstSeen, want.FirstSeen)
 			}
 			got.FirstSeen = want.FirstSeen
 			if g, w := *got, want; g.Code != w.Code || g.Status != w.Status || g.Retryable != w.Retryable || g.SameKey != w.SameKey ||
 				g.RetryAfter != w.RetryAfter || g.OriginalStatus != w.OriginalStatus || g.Location != w.Location || g.Docs != w.Docs {
-				t.Errorf("%+v, want %+v", g, w)
+				t.Errorf("the problem is %+v, want %+v", g, w)
 			}
 		}
 	})
@@ -223,7 +223,7 @@ func TestReadProblem(t *testing.T) {
 			"a body that is too long": {status: 409, media: problemJSON, text: ours + strings.Repeat(" ", maxProblem)},
 		} {
 			if p, ok := c.read(); ok || p != nil {
-				t.Errorf("%s is one: %+v", name, p)
+				t.Errorf("%s is read as the problem %+v", name, p)
 			}
 		}
 		head := http.Header{"Content-Type": {problemJSON}}
@@ -233,7 +233,7 @@ func TestReadProblem(t *testing.T) {
 			"a large Content-Length": {StatusCode: 409, Header: head, Body: io.NopCloser(strings.NewReader(ours)), ContentLength: maxProblem + 1},
 		} {
 			if p, ok := ReadProblem(resp); ok || p != nil {
-				t.Errorf("%s is one: %+v", name, p)
+				t.Errorf("%s is read as the problem %+v", name, p)
 			}
 		}
 		for _, media := range []string{"application/json", "application/problem+json; charset=utf-8", "Application/Problem+JSON"} {
@@ -245,7 +245,7 @@ func TestReadProblem(t *testing.T) {
 	t.Run("a problem of another service has no code", func(t *testing.T) {
 		p, ok := reply{status: 403, media: problemJSON, text: `{"type":"https://example.com/credit","title":"No credit","detail":"balance 30","code":7,"retryable":"yes","status":"403"}`}.read()
 		if !ok || p.Code != "" || p.Status != 403 || p.Retryable || p.Docs != "" || p.Message["en"] != "balance 30" {
-			t.Errorf("%+v, %v", p, ok)
+			t.Errorf("ReadProblem() = %+v, %v; want a problem without a code", p, ok)
 		}
 	})
 	t.Run("Retry-After counts if the body has no retry_after_ms", func(t *testing.T) {
@@ -254,25 +254,25 @@ func TestReadProblem(t *testing.T) {
 			"Wed, 21 Oct 2015 07:28:00 GMT": 0,
 		} {
 			if p, ok := (reply{503, problemJSON, value, `{}`}).read(); !ok || p.RetryAfter != want {
-				t.Errorf("%q: %+v, want %v", value, p, want)
+				t.Errorf("with Retry-After %q the problem is %+v, want a pause of %v", value, p, want)
 			}
 		}
 		if p, ok := (reply{503, problemJSON, "7", `{"retry_after_ms":1}`}).read(); !ok || p.RetryAfter != time.Millisecond {
-			t.Errorf("%+v, want 1ms", p)
+			t.Errorf("the problem is %+v, want a pause of 1ms", p)
 		}
 		if p, ok := (reply{503, problemJSON, "", `{"retry_after_ms":9223372036854775807}`}).read(); !ok || p.RetryAfter < 100*365*24*time.Hour {
-			t.Errorf("%+v, want never", p)
+			t.Errorf("the problem is %+v, want a pause of at least 100 years", p)
 		}
 		date := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 		if p, ok := (reply{503, problemJSON, date, `{}`}).read(); !ok || p.RetryAfter < 50*time.Minute || p.RetryAfter > time.Hour {
-			t.Errorf("%+v, want an hour", p)
+			t.Errorf("the problem is %+v, want a pause of nearly an hour", p)
 		}
 	})
 }
 
 func TestReadProblemLeavesTheBody(t *testing.T) {
 	head := http.Header{"Content-Type": {problemJSON}}
-	t.Run("also beyond the limit", func(t *testing.T) {
+	t.Run("the body stays readable, even beyond the limit", func(t *testing.T) {
 		for _, n := range []int{0, 1, maxProblem, maxProblem + 1, 3 * maxProblem} {
 			want := bytes.Repeat([]byte("x"), n)
 			body := &watched{Reader: bytes.NewReader(want)}
@@ -280,10 +280,10 @@ func TestReadProblemLeavesTheBody(t *testing.T) {
 			ReadProblem(resp)
 			got, err := io.ReadAll(resp.Body)
 			if !bytes.Equal(got, want) || err != nil {
-				t.Errorf("%d bytes left of %d, %v", len(got), n, err)
+				t.Errorf("after ReadProblem, %d of %d bytes can be read, error %v", len(got), n, err)
 			}
 			if body.closed || resp.Body.Close() != nil || !body.closed {
-				t.Error("closing does not close the original")
+				t.Error("the original body was closed early, or not by Close")
 			}
 		}
 	})
@@ -292,18 +292,18 @@ func TestReadProblemLeavesTheBody(t *testing.T) {
 		resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: body}
 		ReadProblem(resp)
 		if rest, _ := io.ReadAll(body); len(rest) < maxProblem {
-			t.Errorf("only %d bytes were left unread", len(rest))
+			t.Errorf("%d bytes were left unread, want at least %d", len(rest), maxProblem)
 		}
 	})
 	t.Run("the error of a truncated body is kept", func(t *testing.T) {
 		for _, text := range []string{"", `{"code":"locked"}`} {
 			resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: io.NopCloser(&failsOnce{io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF)), nil})}
 			if p, ok := ReadProblem(resp); ok {
-				t.Errorf("half a body is a problem: %+v", p)
+				t.Errorf("a truncated body is read as the problem %+v", p)
 			}
 			got, err := io.ReadAll(resp.Body)
 			if string(got) != text || !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%q, %v; want %q, %v", got, err, text, io.ErrUnexpectedEOF)
+				t.Errorf("reading the body returns %q, %v; want %q, %v", got, err, text, io.ErrUnexpectedEOF)
 			}
 		}
 	})

@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// TestLockWith covers what a proxy uses: locks of any kind, combined keys, and shadowed
-// locks.
+// TestLockWith covers the features of LockWith that a proxy uses: locks of any kind, and
+// shadowed locks.
 func TestLockWith(t *testing.T) {
 	c := interlock.New(nil)
 	write := func(id string) interlock.Locker { return c.RWMutex("pay:"+id, interlock.Wait(0)).Write() }
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	ask := func(h http.Handler, id string) int {
+	serve := func(h http.Handler, id string) int {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x"))
 		r.Header.Set("X-Id", id)
 		w := httptest.NewRecorder()
@@ -40,40 +40,40 @@ func TestLockWith(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ask(wrap(ok), "7"); got != http.StatusLocked {
-			t.Errorf("got %d", got)
+		if got := serve(wrap(ok), "7"); got != http.StatusLocked {
+			t.Errorf("the writer gets %d, want 423", got)
 		}
-		if got := ask(wrap(ok), "8"); got != http.StatusNoContent {
-			t.Errorf("another one got %d", got)
+		if got := serve(wrap(ok), "8"); got != http.StatusNoContent {
+			t.Errorf("a writer with another key gets %d, want 204", got)
 		}
 	})
-	t.Run("also by a Locker of the caller that only returns ErrContended", func(t *testing.T) {
+	t.Run("a request is refused if the caller's Locker returns only ErrContended", func(t *testing.T) {
 		wrap, err := interlockhttp.LockWith(func(string) interlock.Locker { return alwaysHeld{} }, interlockhttp.Header("X-Id"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ask(wrap(ok), "7"); got != http.StatusLocked {
-			t.Errorf("got %d", got)
+		if got := serve(wrap(ok), "7"); got != http.StatusLocked {
+			t.Errorf("the status is %d, want 423", got)
 		}
 	})
 	t.Run("Shadow lets the writer pass and reports it", func(t *testing.T) {
 		var seen []interlockhttp.Code
 		wrap, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"), interlockhttp.Shadow(func(s interlockhttp.Shadowed) {
 			if s.Request == nil {
-				t.Error("of which request?")
+				t.Error("the report has no request")
 			}
 			seen = append(seen, s.Problem.Code)
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range []string{"7", "8", "8", ""} { // a lock that it acquires itself is released
-			if got := ask(wrap(ok), id); got != http.StatusNoContent {
-				t.Errorf("%q got %d", id, got)
+		for _, id := range []string{"7", "8", "8", ""} { // 8 twice: the first request releases its lock
+			if got := serve(wrap(ok), id); got != http.StatusNoContent {
+				t.Errorf("a request with the key %q gets %d, want 204", id, got)
 			}
 		}
 		if len(seen) != 2 || seen[0] != interlockhttp.Locked || seen[1] != interlockhttp.KeyInvalid {
-			t.Errorf("reported was %v", seen)
+			t.Errorf("the reported codes are %v, want locked and key_invalid", seen)
 		}
 	})
 	t.Run("Shadow leaves the body to the handler", func(t *testing.T) {
@@ -85,16 +85,16 @@ func TestLockWith(t *testing.T) {
 			w := httptest.NewRecorder()
 			wrap(echo).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))
 			if w.Body.String() != text {
-				t.Errorf("it gets %q, want %q", w.Body, text)
+				t.Errorf("the handler gets the body %q, want %q", w.Body, text)
 			}
 		}
 	})
 	t.Run("invalid options are refused", func(t *testing.T) {
 		if _, err := interlockhttp.LockWith(nil, interlockhttp.Header("X-Id")); err == nil {
-			t.Error("without a lock")
+			t.Error("LockWith accepts a nil function, want an error")
 		}
 		if _, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"), interlockhttp.Locking(interlock.Fair())); err == nil {
-			t.Error("with options for locks that it does not make")
+			t.Error("LockWith accepts Locking, want an error")
 		}
 	})
 }
@@ -138,18 +138,18 @@ func TestJoin(t *testing.T) {
 		w := httptest.NewRecorder()
 		wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 		if w.Code != c.want {
-			t.Errorf("%q and %q: got %d", c.a, c.b, w.Code)
+			t.Errorf("the parts %q and %q get %d, want %d", c.a, c.b, w.Code, c.want)
 		}
 	}
 	if len(keys) != 1 || keys[0] != "PUT/1/2" {
-		t.Errorf("the keys were %q", keys)
+		t.Errorf("the keys are %q, want PUT/1/2 only", keys)
 	}
 	for name, source := range map[string]interlockhttp.Source{
-		"of nothing": interlockhttp.Join(func(*http.Request, []string) (string, error) { return "", nil }),
-		"by nobody":  interlockhttp.Join(nil, interlockhttp.Header()),
+		"without sources":    interlockhttp.Join(func(*http.Request, []string) (string, error) { return "", nil }),
+		"without a function": interlockhttp.Join(nil, interlockhttp.Header()),
 	} {
 		if _, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "a", Scope: guard.Global}, interlockhttp.Key(source)); err == nil {
-			t.Errorf("a key %s is accepted", name)
+			t.Errorf("Once accepts a Join %s, want an error", name)
 		}
 	}
 }

@@ -40,10 +40,10 @@ func TestRender(t *testing.T) {
 			`"detail":"This request was done before, and its response was not kept. Do not retry with a new key: look up the result instead.",` +
 			`"code":"result_unavailable","retryable":true,"same_key":true,"retry_after_ms":1501,"first_seen":"2025-11-11T00:00:00.12Z","original_status":201}` + "\n"
 		if got := w.Body.String(); got != want {
-			t.Errorf("\n%s, want\n%s", got, want)
+			t.Errorf("the body is\n%s, want\n%s", got, want)
 		}
 		if w.Code != http.StatusGone {
-			t.Errorf("%d", w.Code)
+			t.Errorf("the status is %d, want 410", w.Code)
 		}
 	})
 	t.Run("unknown members are left out", func(t *testing.T) {
@@ -51,26 +51,26 @@ func TestRender(t *testing.T) {
 		want := `{"type":"` + interlockhttp.DefaultDocs + `#key_reused","title":"幂等键已用于其他请求","status":422,` +
 			`"detail":"新的请求请使用新的幂等键；如需重试原请求，请确保请求内容与原来完全一致。","code":"key_reused","retryable":false,"same_key":false}` + "\n"
 		if got := w.Body.String(); got != want {
-			t.Errorf("\n%s, want\n%s", got, want)
+			t.Errorf("the body is\n%s, want\n%s", got, want)
 		}
 	})
 	t.Run("a message is escaped for HTML and JSON", func(t *testing.T) {
 		w := render(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"en": "<script>\"\\&\x00\xff\u2028"}})
 		if got, want := w.Body.String(), `"detail":"\u003cscript\u003e\"\\\u0026\u0000\ufffd\u2028"`; !strings.Contains(got, want) {
-			t.Errorf("%s has no %s", got, want)
+			t.Errorf("the body is %s, want %s in it", got, want)
 		}
 	})
 	t.Run("a success status is replaced by that of the code", func(t *testing.T) {
 		for _, s := range []int{-1, 0, 99, 101, 200, 204, 304, 399, 600, 1000} {
 			if w := render(&interlockhttp.Problem{Code: interlockhttp.Locked, Status: s}); w.Code != http.StatusLocked || !strings.Contains(w.Body.String(), `"status":423,`) {
-				t.Errorf("%d: %d %s", s, w.Code, w.Body)
+				t.Errorf("a problem with the status %d is sent as %d %s, want 423", s, w.Code, w.Body)
 			}
 		}
 	})
 	t.Run("a time that RFC 3339 cannot write is left out", func(t *testing.T) {
 		for _, at := range []time.Time{{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
 			if w := render(&interlockhttp.Problem{Code: interlockhttp.Locked, FirstSeen: at}); strings.Contains(w.Body.String(), "first_seen") {
-				t.Errorf("%v: %s", at, w.Body)
+				t.Errorf("with FirstSeen %v the body is %s, want no first_seen", at, w.Body)
 			}
 		}
 	})
@@ -78,7 +78,7 @@ func TestRender(t *testing.T) {
 		w := httptest.NewRecorder()
 		(&interlockhttp.Problem{Code: interlockhttp.Locked}).ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/", nil))
 		if w.Body.Len() != 0 || w.Code != http.StatusLocked || w.Header().Get("Content-Length") == "0" {
-			t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
+			t.Errorf("HEAD is answered with %d %v %q, want 423, a length and no body", w.Code, w.Header(), w.Body)
 		}
 	})
 }
@@ -99,7 +99,7 @@ func TestProblemHeaders(t *testing.T) {
 		}
 		want.Set("Content-Length", strconv.Itoa(w.Body.Len()))
 		if !maps.EqualFunc(w.Header(), want, slices.Equal) {
-			t.Errorf("%v, want %v", w.Header(), want)
+			t.Errorf("the header is %v, want %v", w.Header(), want)
 		}
 	})
 	t.Run("fields about the handler's body are removed, others stay", func(t *testing.T) {
@@ -121,10 +121,10 @@ func TestProblemHeaders(t *testing.T) {
 		}
 		slices.Sort(kept)
 		if want := []string{"Link", "Set-Cookie", "Vary", "X-Request-Id"}; !slices.Equal(kept, want) {
-			t.Errorf("%q were kept, want %q", kept, want)
+			t.Errorf("the fields %q were kept, want %q", kept, want)
 		}
 		if len(w.Header()["Link"]) != 2 || len(w.Header()["Vary"]) != 2 {
-			t.Errorf("%v", w.Header())
+			t.Errorf("the header is %v, want two values each in Link and Vary", w.Header())
 		}
 	})
 	t.Run("a retryable problem has a Retry-After, rounded up", func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestProblemHeaders(t *testing.T) {
 		} {
 			w := render(&interlockhttp.Problem{Code: interlockhttp.Locked, Retryable: c.retryable, RetryAfter: c.after})
 			if got := w.Header().Get("Retry-After"); got != c.want {
-				t.Errorf("%v, %v: %q, want %q", c.retryable, c.after, got, c.want)
+				t.Errorf("with retryable %v and RetryAfter %v, Retry-After is %q, want %q", c.retryable, c.after, got, c.want)
 			}
 		}
 	})
@@ -148,7 +148,7 @@ func TestProblemHeaders(t *testing.T) {
 		})
 		if got := w.Header(); got.Get("Location") != "" || got.Get("Content-Language") != "" ||
 			!strings.HasPrefix(got.Get("Link"), "<https://example.com/%C3%A4%20b%0D%0AX:%20y#a%0D%0AX:%20y%3E>;") {
-			t.Errorf("%v", got)
+			t.Errorf("the header is %v, want no Location or Content-Language, and an escaped Link", got)
 		}
 	})
 }
@@ -193,15 +193,15 @@ func TestNegotiate(t *testing.T) {
 	} {
 		w := render(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", accept)
 		if got := w.Header().Get("Content-Type"); got != want {
-			t.Errorf("%.80q gets %s, want %s", accept, got, want)
+			t.Errorf("Accept: %.80q gets the type %s, want %s", accept, got, want)
 		}
 		if json := strings.HasPrefix(w.Body.String(), "{"); json == (want == text) {
-			t.Errorf("%.80q gets %q as %s", accept, w.Body, want)
+			t.Errorf("Accept: %.80q gets the body %q with the type %s", accept, w.Body, want)
 		}
 	}
 	w := render(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", "text/html", "Accept", "text/plain")
 	if got := w.Header().Get("Content-Type"); got != text {
-		t.Errorf("two lines get %s", got)
+		t.Errorf("two Accept fields get the type %s, want %s", got, text)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestText(t *testing.T) {
 		"Accept", "text/plain", "Accept-Language", "zh")
 	want := "重复提交\n慢一点\uFFFD[2J\uFFFD\nok\n" + interlockhttp.DefaultDocs + "#duplicate\n"
 	if got := w.Body.String(); got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("the text is %q, want %q", got, want)
 	}
 }
 
@@ -230,18 +230,18 @@ func TestTheExampleInTheDocs(t *testing.T) {
 		w := render(p, "Accept-Language", language)
 		var want bytes.Buffer
 		if err := json.Indent(&want, w.Body.Bytes(), "", "  "); err != nil || w.Code != http.StatusConflict {
-			t.Fatal(w.Code, err)
+			t.Fatalf("the problem has the status %d, and cannot be indented: %v", w.Code, err)
 		}
 		if body != want.String() {
 			t.Errorf("%s shows\n%s, want\n%s", name, body, &want)
 		}
-		w.Header().Del("Content-Length") // says nothing here
-		var lines []string
+		w.Header().Del("Content-Length") // the example leaves it out
+		var replies []string
 		for key, values := range w.Header() {
-			lines = append(lines, key+": "+values[0])
+			replies = append(replies, key+": "+values[0])
 		}
-		slices.Sort(lines)
-		if want := strings.Join(lines, "\n"); head != want {
+		slices.Sort(replies)
+		if want := strings.Join(replies, "\n"); head != want {
 			t.Errorf("%s shows\n%s, want\n%s", name, head, want)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A reply is a raw response. http.Client would hide half of it.
+// A reply is a raw response, with details that http.Client hides.
 type reply struct {
-	early   []string // answers before the answer, with their fields
+	early   []string // 1xx responses, with their fields
 	status  string
 	fields  []string // "Name: value", in order of their names
 	framing string   // how the client knows where the body ends
@@ -27,8 +27,8 @@ type reply struct {
 	open    bool // the connection can be used again
 }
 
-// patience is longer than any exchange takes.
-const patience = 10 * time.Second
+// exchangeTimeout is longer than any exchange takes.
+const exchangeTimeout = 10 * time.Second
 
 // exchange sends a raw request and reads the response.
 func exchange(t *testing.T, address, request string) reply {
@@ -38,15 +38,15 @@ func exchange(t *testing.T, address, request string) reply {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(exchangeTimeout))
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
 	br := bufio.NewReader(conn)
 	var r reply
 	if err := r.read(br); err != nil {
-		var late net.Error
-		if errors.As(err, &late) && late.Timeout() {
+		var netErr net.Error
+		if errors.As(err, &netErr) && netErr.Timeout() {
 			t.Fatal(err)
 		}
 		return r

@@ -19,9 +19,9 @@ type repeatOutcome int
 
 const (
 	same    repeatOutcome = iota // the same response
-	gone                         // result_unavailable
-	unknown                      // outcome_unknown
-	anew                         // the handler runs again
+	gone                         // the problem result_unavailable
+	unknown                      // the problem outcome_unknown
+	anew                         // a new response: the handler runs again
 )
 
 // A scenario is a handler and its expected behaviour.
@@ -35,23 +35,23 @@ type scenario struct {
 	// Prefixes of fields that only the first client gets.
 	private []string
 
-	// How the response differs from that of net/http, and why.
-	unlike func(w mode, want *reply)
+	// adjust changes the expected response where it differs from that of net/http.
+	adjust func(w mode, want *reply)
 
-	// A trailer that a replay has, and the first answer under Tee did not: net/http
-	// had no room for it.
+	// A trailer that a replay has, and the first response under Tee has not: net/http had
+	// already announced a length.
 	lateTrailer []string
 
-	// Why it is not for HTTP/2.
+	// Why the scenario does not run over HTTP/2; empty if it does.
 	notForH2 string
 }
 
 var (
-	medium = strings.Repeat("0123456789abcdef", 256)       // more than net/http holds back
-	long   = strings.Repeat("0123456789abcdef", maxKept/8) // twice what is kept
+	medium = strings.Repeat("0123456789abcdef", 256)       // more than net/http buffers
+	long   = strings.Repeat("0123456789abcdef", maxKept/8) // twice the limit of the server
 )
 
-const rawConnection = "HTTP/2 has no connection to take over"
+const rawConnection = "HTTP/2 connections cannot be hijacked"
 
 var scenarios = slices.Concat(plainActs, lengthActs, typeActs, flushActs, trailerActs, fieldActs, connectionActs, panicActs)
 
@@ -103,7 +103,7 @@ var plainActs = []scenario{
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, "created")
 	}},
-	{name: "all informational statuses", notForH2: "its 100 is the server's own", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "all informational statuses", notForH2: "only the server sends 100", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		for status := 100; status < 200; status++ {
 			if status != http.StatusSwitchingProtocols {
 				w.WriteHeader(status)
@@ -190,9 +190,9 @@ var lengthActs = []scenario{
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("12345")))
 		saw(w.Write([]byte("6")))
-	}, unlike: func(w mode, want *reply) {
-		// Strictly, net/http does not learn of what was too much, and the client has
-		// all that it was promised.
+	}, adjust: func(w mode, want *reply) {
+		// In strict mode net/http does not see the write that exceeds the length, so it
+		// keeps the connection open.
 		if w == strict {
 			want.open = true
 		}
@@ -200,7 +200,7 @@ var lengthActs = []scenario{
 	{name: "a length that is exceeded at once", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("123456")))
-		saw(w.Write([]byte("12345"))) // which would fit, but what was refused counts
+		saw(w.Write([]byte("12345"))) // would fit, but refused bytes count
 		saw(io.Copy(w, strings.NewReader("1")))
 	}, notForH2: "it has an error of its own for that"},
 	{name: "a length that is not reached", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
@@ -210,7 +210,7 @@ var lengthActs = []scenario{
 	{name: "a length of zero", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", "0")
 		saw(w.Write([]byte("1")))
-	}, unlike: func(w mode, want *reply) {
+	}, adjust: func(w mode, want *reply) {
 		if w == strict { // as above
 			want.open = true
 		}
@@ -306,15 +306,15 @@ var trailerActs = []scenario{
 		w.Header().Set("X-Other", "not a trailer")
 	}},
 	{name: "an unannounced trailer", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
-		fmt.Fprint(w, medium) // net/http has no room for it after a body whose length it knows
+		fmt.Fprint(w, medium) // long enough for chunks: after a body with a length there is no trailer
 		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
 	}},
 	{name: "an unannounced trailer of a short response", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		fmt.Fprint(w, "body")
 		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
-	}, unlike: func(w mode, want *reply) {
-		// net/http has announced a length by then; strictly, nothing is announced yet,
-		// and what the handler has said is sent.
+	}, adjust: func(w mode, want *reply) {
+		// net/http has announced a length before the trailer is set. In strict mode nothing
+		// has been sent yet, so the trailer is sent.
 		if w == strict && want.framing == "length" {
 			want.framing, want.trailer = "chunks", []string{"X-Sum: 42"}
 		}

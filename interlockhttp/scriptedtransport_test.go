@@ -16,24 +16,25 @@ import (
 // A scriptedTransport is a RoundTripper with scripted replies that records its requests.
 // The last reply is repeated.
 type scriptedTransport struct {
-	lines []scriptedReply
+	replies []scriptedReply
 
 	mu   sync.Mutex
-	seen []sending
+	seen []sentRequest
 }
 
 type (
 	scriptedReply func(*http.Request) (*http.Response, error)
-	sending       struct {
+	// A sentRequest is a request as the scripted transport received it.
+	sentRequest struct {
 		at    time.Time
-		field []string // the values of the key's field, in whichever case
+		field []string // the values of the key's field, whatever the case of its name
 		body  string
 		req   *http.Request
 	}
 )
 
 func (s *scriptedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	got := sending{at: time.Now(), req: req}
+	got := sentRequest{at: time.Now(), req: req}
 	for name, values := range req.Header {
 		if strings.EqualFold(name, "Idempotency-Key") {
 			got.field = append(got.field, values...)
@@ -49,17 +50,17 @@ func (s *scriptedTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	}
 	s.mu.Lock()
 	s.seen = append(s.seen, got)
-	act := s.lines[min(len(s.seen), len(s.lines))-1]
+	act := s.replies[min(len(s.seen), len(s.replies))-1]
 	s.mu.Unlock()
 	return act(req)
 }
 
 // respondsWith replies with a status and header fields, given as "Name: value".
 func respondsWith(status int, header ...string) scriptedReply {
-	return saysBody(status, "", header...)
+	return respondsWithBody(status, "", header...)
 }
 
-func saysBody(status int, body string, header ...string) scriptedReply {
+func respondsWithBody(status int, body string, header ...string) scriptedReply {
 	return func(req *http.Request) (*http.Response, error) {
 		h := make(http.Header)
 		for _, f := range header {
@@ -72,7 +73,7 @@ func saysBody(status int, body string, header ...string) scriptedReply {
 
 // respondsWithProblem replies with a problem.
 func respondsWithProblem(status int, problem string, header ...string) scriptedReply {
-	return saysBody(status, problem, append(header, "Content-Type: application/problem+json")...)
+	return respondsWithBody(status, problem, append(header, "Content-Type: application/problem+json")...)
 }
 
 func fails(err error) scriptedReply {
@@ -99,10 +100,11 @@ func postWith(ctx context.Context, t *testing.T, rt http.RoundTripper, body io.R
 	return resp.StatusCode, nil
 }
 
+// want checks how many requests were sent.
 func (s *scriptedTransport) want(t *testing.T, sends int) {
 	t.Helper()
 	if len(s.seen) != sends {
-		t.Errorf("sent %d times, want %d", len(s.seen), sends)
+		t.Errorf("%d requests were sent, want %d", len(s.seen), sends)
 	}
 }
 

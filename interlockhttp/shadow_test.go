@@ -21,18 +21,19 @@ func TestShadow(t *testing.T) {
 		reports = nil
 		return openOn(t, w.Engine(), p, nil, append(opts, interlockhttp.Shadow(func(s interlockhttp.Shadowed) { reports = append(reports, s) }))...)
 	}
+	// only checks that there is one report, with that code, and removes it.
 	only := func(t *testing.T, code interlockhttp.Code) {
 		t.Helper()
 		if len(reports) != 1 || reports[0].Problem == nil || reports[0].Problem.Code != code || reports[0].Guard != "orders" || reports[0].Route != "/orders" {
-			t.Errorf("it reports %+v, want %s", reports, code)
+			t.Errorf("the reports are %+v, want the code %s only", reports, code)
 		}
 		reports = nil
 	}
-	t.Run("every request runs, and what would have happened is reported", func(t *testing.T) {
+	t.Run("every request runs, and replays and refusals are reported", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept)
 		first := s.post("k-1", "x").is(201, "order 1 of x")
 		if len(reports) > 0 {
-			t.Errorf("of the first it reports %+v", reports)
+			t.Errorf("the reports about the first request are %+v, want none", reports)
 		}
 		for _, a := range []response{first, s.post("k-1", "x").is(201, "order 2 of x")} {
 			if a.header.Get("Idempotency-Key") != "" || a.header.Get("Idempotency-Expires") != "" {
@@ -40,7 +41,7 @@ func TestShadow(t *testing.T) {
 			}
 		}
 		if len(reports) != 1 || reports[0].Replay == nil || string(reports[0].Replay.Body) != "order 1 of x" {
-			t.Errorf("it reports %+v", reports)
+			t.Errorf("the reports are %+v", reports)
 		}
 		reports = nil
 		s.post("k-1", "y").is(201, "order 3 of y")
@@ -59,7 +60,7 @@ func TestShadow(t *testing.T) {
 		chunked := func(r *http.Request) { r.ContentLength = -1 }
 		s.post("k-2", "more than ten bytes", chunked).is(201, "order 2 of more than ten bytes")
 		only(t, interlockhttp.BodyTooLarge)
-		long := "more than ten bytes" + strings.Repeat(", and more", 1000) // of which only the beginning was read
+		long := "more than ten bytes" + strings.Repeat(", and more", 1000) // the middleware reads only the beginning
 		s.post("k-3", long, chunked).is(201, "order 3 of "+long)
 		only(t, interlockhttp.BodyTooLarge)
 	})
@@ -69,9 +70,9 @@ func TestShadow(t *testing.T) {
 			s := shadow(t, w, guard.Policy{OnDuplicate: guard.Wait})
 			w.Stall()
 			start := time.Now()
-			s.ask("k-1", "x").is(201, "order 1 of x")
+			s.serve("k-1", "x").is(201, "order 1 of x")
 			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("the request took %v, want at most 2s", took)
 			}
 			w.Heal()
 		})
@@ -88,7 +89,7 @@ func TestShadow(t *testing.T) {
 			}
 			both.Wait()
 			if took := time.Since(start); took != time.Minute {
-				t.Errorf("it took %v", took)
+				t.Errorf("two requests took %v, want 1m: neither waits for the other", took)
 			}
 		})
 	})
@@ -101,10 +102,10 @@ func TestShadow(t *testing.T) {
 			}
 		}))))
 		for range 2 {
-			s.ask("k-1", "x").is(200, "")
+			s.serve("k-1", "x").is(200, "")
 		}
 		if len(reports) > 0 {
-			t.Errorf("it reports %+v", reports)
+			t.Errorf("the reports are %+v", reports)
 		}
 	})
 	t.Run("a panic leaves no running claim", func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestShadow(t *testing.T) {
 			func() {
 				defer func() {
 					if p := recover(); p != "boom" {
-						t.Errorf("recovered %v", p)
+						t.Errorf("recovered %v, want the handler's panic", p)
 					}
 				}()
 				h.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x"))
@@ -124,35 +125,35 @@ func TestShadow(t *testing.T) {
 	})
 	t.Run("requests without a required key, or with an ended context, are not reported", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept, interlockhttp.Optional())
-		s.ask("", "x", without("Idempotency-Key")).is(201, "order 1 of x")
-		ctx, hangUp := context.WithCancel(t.Context())
-		hangUp()
+		s.serve("", "x", without("Idempotency-Key")).is(201, "order 1 of x")
+		ctx, disconnect := context.WithCancel(t.Context())
+		disconnect()
 		s.mux.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x").WithContext(ctx))
 		if len(reports) > 0 {
-			t.Errorf("it reports %+v", reports)
+			t.Errorf("the reports are %+v", reports)
 		}
 		s.ran(2)
 	})
 	t.Run("the report has the problem that would have been sent", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept, interlockhttp.Status(interlockhttp.KeyMissing, 428), interlockhttp.Docs("https://example.com/errors"))
-		s.once.Wrap(s.handler).ServeHTTP(httptest.NewRecorder(), s.request("", "x", without("Idempotency-Key"))) // no pattern has matched it
+		s.once.Wrap(s.handler).ServeHTTP(httptest.NewRecorder(), s.request("", "x", without("Idempotency-Key"))) // without a mux, so that the route is the path
 		if len(reports) == 1 && (reports[0].Problem.Status != 428 || reports[0].Problem.Docs != "https://example.com/errors" || reports[0].Method != http.MethodPost) {
-			t.Errorf("it reports %+v", reports[0].Problem)
+			t.Errorf("the reported problem is %+v, want the status and docs of the options", reports[0].Problem)
 		}
 		only(t, interlockhttp.KeyMissing)
 	})
 	t.Run("the handler's context is the request's own", func(t *testing.T) {
 		w := interlocktest.New(t)
-		ctx, hangUp := context.WithCancel(t.Context())
+		ctx, disconnect := context.WithCancel(t.Context())
 		var err error
 		s := shadow(t, w, kept)
 		h := s.once.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			hangUp()
+			disconnect()
 			err = r.Context().Err()
 		}))
 		h.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x").WithContext(ctx))
 		if err == nil {
-			t.Error("it went on")
+			t.Error("the handler's context did not end with that of the request")
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A shop takes orders over HTTP, each once.
+// A shop takes orders over HTTP. Its middleware runs each order once.
 type shop struct {
 	t       *testing.T
 	runs    atomic.Int64 // how often the handler ran
@@ -28,7 +28,7 @@ type shop struct {
 	server  *httptest.Server
 }
 
-// order is a handler whose response has a new number.
+// order is a handler that numbers its responses.
 func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	n := s.runs.Add(1)
 	body, err := io.ReadAll(r.Body)
@@ -128,8 +128,8 @@ type response struct {
 	trailer http.Header
 }
 
-// ask sends a request without a network, so that time may be virtual.
-func (s *shop) ask(key, body string, edits ...edit) response {
+// serve handles a request without a network, so that time may be virtual.
+func (s *shop) serve(key, body string, edits ...edit) response {
 	s.t.Helper()
 	w := httptest.NewRecorder()
 	s.mux.ServeHTTP(w, s.request(key, body, edits...))
@@ -164,14 +164,14 @@ func read(t *testing.T, resp *http.Response) response {
 	return response{t, resp.StatusCode, resp.Header, string(body), resp.Trailer}
 }
 
-// is checks that a response is the handler's own.
+// is checks the status and body of a response, and that it is not a replay.
 func (a response) is(status int, body string) response {
 	a.t.Helper()
 	if a.status != status || a.body != body {
-		a.t.Errorf("got %d %q, want %d %q", a.status, a.body, status, body)
+		a.t.Errorf("the response is %d %q, want %d %q", a.status, a.body, status, body)
 	}
 	if a.header.Get("Idempotent-Replayed") != "" {
-		a.t.Error("it says that it is a replay")
+		a.t.Error("the response is marked as a replay")
 	}
 	return a
 }
@@ -180,15 +180,15 @@ func (a response) is(status int, body string) response {
 func (a response) replays(first response) {
 	a.t.Helper()
 	if a.status != first.status || a.body != first.body || a.header.Get("Location") != first.header.Get("Location") {
-		a.t.Errorf("got %d %q, want %d %q again", a.status, a.body, first.status, first.body)
+		a.t.Errorf("the response is %d %q, want the first one, %d %q", a.status, a.body, first.status, first.body)
 	}
 	if a.header.Get("Idempotent-Replayed") != "true" || a.header.Get("Cache-Control") != "no-store" {
-		a.t.Errorf("it does not say that it is a replay: %v", a.header)
+		a.t.Errorf("the response is not marked as a replay: %v", a.header)
 	}
 }
 
-// A notice is the JSON of a problem.
-type notice struct {
+// A problemMembers is the JSON of a problem.
+type problemMembers struct {
 	Type, Title, Detail, Code string
 	Status                    int
 	Retryable                 bool
@@ -199,17 +199,17 @@ type notice struct {
 }
 
 // problem checks that a response is a problem with that status and code.
-func (a response) problem(status int, code interlockhttp.Code) notice {
+func (a response) problem(status int, code interlockhttp.Code) problemMembers {
 	a.t.Helper()
-	var p notice
+	var p problemMembers
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
-		a.t.Fatalf("got %d %q, want the problem %s: %v", a.status, a.body, code, err)
+		a.t.Fatalf("the response is %d %q, want the problem %s: %v", a.status, a.body, code, err)
 	}
 	if a.status != status || p.Status != status || p.Code != string(code) {
-		a.t.Errorf("got %d with %+v, want %d %s", a.status, p, status, code)
+		a.t.Errorf("the response is %d with the problem %+v, want %d %s", a.status, p, status, code)
 	}
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
-		a.t.Errorf("its type is %q", got)
+		a.t.Errorf("the content type is %q, want application/problem+json", got)
 	}
 	return p
 }
@@ -225,6 +225,6 @@ func (s *shop) ran(n int64) {
 func decode(t *testing.T, w *httptest.ResponseRecorder, into any) {
 	t.Helper()
 	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
-		t.Fatalf("%s: %v", w.Body, err)
+		t.Fatalf("the response %s cannot be decoded: %v", w.Body, err)
 	}
 }

@@ -28,43 +28,43 @@ func TestTokens(t *testing.T) {
 		}
 		decode(t, w, &got)
 		if w.Code != 200 || got.Expires != 3600 || got.Header != "Idempotent-Token" || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-			t.Fatalf("got %d %s with %v", w.Code, w.Body, w.Header())
+			t.Fatalf("the token endpoint answers %d %s with %v", w.Code, w.Body, w.Header())
 		}
 		return got.Token
 	}
 	shop := func(t *testing.T) *shop { return open(t, kept, nil, interlockhttp.WithTokens(tokens, "order")) }
-	spend := func(token string) edit { return both(without("Idempotency-Key"), with("Idempotent-Token", token)) }
+	spend := func(token string) edit { return combine(without("Idempotency-Key"), with("Idempotent-Token", token)) }
 
 	t.Run("P1 a token is spent once, and replays its response", func(t *testing.T) {
 		s := shop(t)
 		token := issue(t, "ann", "order")
-		first := s.ask("", "x", spend(token)).is(201, "order 1 of x")
-		s.ask("", "x", spend(token)).replays(first)
-		s.ask("", "y", spend(token)).problem(422, interlockhttp.KeyReused)
+		first := s.serve("", "x", spend(token)).is(201, "order 1 of x")
+		s.serve("", "x", spend(token)).replays(first)
+		s.serve("", "y", spend(token)).problem(422, interlockhttp.KeyReused)
 		s.ran(1)
 	})
-	t.Run("P1 also if the connection broke before the response arrived", func(t *testing.T) {
+	t.Run("P1 a token replays its response even if the connection broke before it arrived", func(t *testing.T) {
 		s := shop(t)
 		again := spend(issue(t, "ann", "order"))
-		s.mux.ServeHTTP(&witness{httptest.NewRecorder(), func() {}}, s.request("", "x", again)) // which breaks the line
-		s.ask("", "x", again).replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
+		s.mux.ServeHTTP(&brokenConn{httptest.NewRecorder(), func() {}}, s.request("", "x", again))
+		s.serve("", "x", again).replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
 	})
 	t.Run("P1 unknown and foreign tokens get different problems", func(t *testing.T) {
 		s := shop(t)
-		s.ask("", "x", spend("made-up")).problem(403, interlockhttp.TokenUnknown)
-		s.ask("", "x", spend(issue(t, "bob", "order"))).problem(403, interlockhttp.TokenForeign)
-		s.ask("", "x", spend(issue(t, "ann", "refund"))).problem(403, interlockhttp.TokenForeign)
+		s.serve("", "x", spend("made-up")).problem(403, interlockhttp.TokenUnknown)
+		s.serve("", "x", spend(issue(t, "bob", "order"))).problem(403, interlockhttp.TokenForeign)
+		s.serve("", "x", spend(issue(t, "ann", "refund"))).problem(403, interlockhttp.TokenForeign)
 		s.ran(0)
 	})
 	t.Run("P1 an expired token is refused, unless it was spent", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := shop(t)
 			spent, unspent := issue(t, "ann", "order"), issue(t, "ann", "order")
-			first := s.ask("", "x", spend(spent))
+			first := s.serve("", "x", spend(spent))
 			time.Sleep(time.Hour)
-			s.ask("", "x", spend(unspent)).problem(410, interlockhttp.TokenExpired)
-			s.ask("", "x", spend(spent)).replays(first)
+			s.serve("", "x", spend(unspent)).problem(410, interlockhttp.TokenExpired)
+			s.serve("", "x", spend(spent)).replays(first)
 		})
 	})
 	t.Run("P1 a token requires a user and GET", func(t *testing.T) {
@@ -75,19 +75,19 @@ func TestTokens(t *testing.T) {
 		w = httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", http.NoBody))
 		if w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
-			t.Errorf("got %d", w.Code)
+			t.Errorf("POST gets %d with Allow %q, want 405 with GET, HEAD", w.Code, w.Header().Get("Allow"))
 		}
 		head := httptest.NewRequest(http.MethodHead, "/", http.NoBody)
 		head.Header.Set("X-User", "ann")
 		w = httptest.NewRecorder()
 		if h.ServeHTTP(w, head); w.Code != 200 {
-			t.Errorf("HEAD is allowed, and gets %d", w.Code)
+			t.Errorf("HEAD gets %d, want 200", w.Code)
 		}
 	})
 	t.Run("invalid arguments panic in TokenHandler", func(t *testing.T) {
 		for name, build := range map[string]func(){
 			"no tokens": func() { interlockhttp.TokenHandler(nil, "order", signedIn) },
-			"nobody":    func() { interlockhttp.TokenHandler(tokens, "order", nil) },
+			"no user":   func() { interlockhttp.TokenHandler(tokens, "order", nil) },
 			"a bad status": func() {
 				interlockhttp.TokenHandler(tokens, "order", signedIn, interlockhttp.Status(interlockhttp.UserMissing, 200))
 			},
@@ -95,7 +95,7 @@ func TestTokens(t *testing.T) {
 			func() {
 				defer func() {
 					if recover() == nil {
-						t.Errorf("%s is accepted", name)
+						t.Errorf("TokenHandler accepts %s, want a panic", name)
 					}
 				}()
 				build()

@@ -21,14 +21,14 @@ import (
 func TestOneKeyForEachIntent(t *testing.T) {
 	uuid := regexp.MustCompile(`^"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"$`)
 	inVirtualTime("all tries of a request have one key, and two requests have two", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(503)}}
 		rt := transport(s)
 		_, _ = post(t, rt, strings.NewReader("body"))
 		_, _ = post(t, rt, strings.NewReader("body"))
 		s.want(t, 8)
 		for i, seen := range s.seen {
 			if len(seen.field) != 1 || !uuid.MatchString(seen.field[0]) || seen.field[0] != s.seen[i/4*4].field[0] {
-				t.Errorf("send %d has the key %q", i+1, seen.field)
+				t.Errorf("try %d has the key %q, want the UUID of its request", i+1, seen.field)
 			}
 		}
 		if s.seen[0].field[0] == s.seen[4].field[0] {
@@ -36,23 +36,23 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		}
 	})
 	inVirtualTime("WithKey sets the key, so that the request can be repeated later", t, func(t *testing.T) {
-		s, key := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}, interlockhttp.NewKey()
+		s, key := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}, interlockhttp.NewKey()
 		for range 2 {
 			_, _ = postWith(interlockhttp.WithKey(t.Context(), key), t, transport(s), nil)
 		}
 		for _, seen := range s.seen {
 			if len(seen.field) != 1 || seen.field[0] != `"`+key+`"` {
-				t.Errorf("sent with %q, want %q", seen.field, key)
+				t.Errorf("the request has the key %q, want %q", seen.field, key)
 			}
 			if sent, ok := interlockhttp.KeyFrom(seen.req.Context()); sent != key || !ok {
-				t.Errorf("KeyFrom returns %q, %v", sent, ok)
+				t.Errorf("KeyFrom() = %q, %v; want %q", sent, ok, key)
 			}
 		}
 	})
 	for _, name := range []string{"Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY"} {
 		inVirtualTime("a request that has a key keeps it, with its name written as "+name, t, func(t *testing.T) {
 			for _, value := range []string{"bare", `"quoted \" here"`} {
-				s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
+				s := &scriptedTransport{replies: []scriptedReply{respondsWith(503)}}
 				req, _ := http.NewRequestWithContext(interlockhttp.WithKey(t.Context(), "other"), http.MethodPost, "http://pay.example/", http.NoBody)
 				req.Header[name] = []string{value}
 				resp, err := transport(s).RoundTrip(req)
@@ -63,11 +63,11 @@ func TestOneKeyForEachIntent(t *testing.T) {
 				s.want(t, 4)
 				for _, seen := range s.seen {
 					if len(seen.field) != 1 || seen.field[0] != value {
-						t.Errorf("sent with %q, want %q", seen.field, value)
+						t.Errorf("the request has the key %q, want %q", seen.field, value)
 					}
 				}
 				if key, _ := interlockhttp.KeyFrom(resp.Request.Context()); key != "bare" && key != `quoted " here` {
-					t.Errorf("KeyFrom returns %q", key)
+					t.Errorf("KeyFrom() = %q, want the key without quotation marks", key)
 				}
 			}
 		})
@@ -78,16 +78,16 @@ func TestOneKeyForEachIntent(t *testing.T) {
 	}{
 		{"a key is sent as a quoted string", "order 7", `"order 7"`, nil},
 		{"special characters in a quoted key are escaped", `a"b\c`, `"a\"b\\c"`, nil},
-		{"a bare key is sent as it is", "order-7", "order-7", []interlockhttp.TransportOption{interlockhttp.Bare()}},
+		{"a bare key is sent unchanged", "order-7", "order-7", []interlockhttp.TransportOption{interlockhttp.Bare()}},
 		{"a key of 255 bytes is sent", strings.Repeat("k", 255), `"` + strings.Repeat("k", 255) + `"`, nil},
 	} {
 		inVirtualTime(c.name, t, func(t *testing.T) {
-			s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
+			s := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}
 			if _, err := postWith(interlockhttp.WithKey(t.Context(), c.key), t, transport(s, c.opts...), nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := s.seen[0].field; len(got) != 1 || got[0] != c.want {
-				t.Errorf("sent as %q, want %q", got, c.want)
+				t.Errorf("the key is sent as %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -109,15 +109,15 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		{"a bare key with a backslash", `a\b`, bare},
 	} {
 		inVirtualTime(c.name+" is refused before anything is sent", t, func(t *testing.T) {
-			s, body := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}, &plain{Reader: strings.NewReader("body")}
+			s, body := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}, &plain{Reader: strings.NewReader("body")}
 			_, err := postWith(interlockhttp.WithKey(t.Context(), c.key), t, transport(s, c.opts...), body)
 			if err == nil {
-				t.Error("it was sent")
+				t.Error("the request was sent, want an error")
 			} else if c.key != "" && strings.Contains(err.Error(), c.key) {
-				t.Errorf("%q tells the key", err)
+				t.Errorf("the error %q contains the key", err)
 			}
 			if s.want(t, 0); body.closed == 0 {
-				t.Error("the body is still open")
+				t.Error("the request body was not closed")
 			}
 			if c.opts != nil {
 				return
@@ -126,24 +126,24 @@ func TestOneKeyForEachIntent(t *testing.T) {
 			req.Header.Set("Idempotency-Key", c.key)
 			if resp, err := transport(s).RoundTrip(req); err == nil {
 				resp.Body.Close()
-				t.Error("it was sent when the request had it")
+				t.Error("a request with this key in its header was sent, want an error")
 			}
 			s.want(t, 0)
 		})
 	}
 	inVirtualTime("a request with two keys is refused", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
 		req.Header["Idempotency-Key"], req.Header["idempotency-key"] = []string{"a"}, []string{"b"}
 		if resp, err := transport(s).RoundTrip(req); err == nil {
 			resp.Body.Close()
-			t.Error("it was sent")
+			t.Error("the request was sent, want an error")
 		}
 		s.want(t, 0)
 	})
 	inVirtualTime("after a redirect, a result that cannot be fetched leaves the outcome unknown", t, func(t *testing.T) {
 		dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(303, "Location: /receipt"), respondsWith(302, "Location: /receipt/1"), fails(dial)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(303, "Location: /receipt"), respondsWith(302, "Location: /receipt/1"), fails(dial)}}
 		client := &http.Client{Transport: transport(s)}
 		resp, err := client.Post("http://pay.example/", "text/plain", strings.NewReader("body"))
 		if err == nil {
@@ -151,12 +151,12 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		}
 		var gaveUp *interlockhttp.GaveUpError
 		if !errors.As(err, &gaveUp) || gaveUp.Key == "" || guard.Classify(err) != guard.ClassUnknown {
-			t.Errorf("got %v, of class %s", err, guard.Classify(err))
+			t.Errorf("the error is %v of the class %s, want a GaveUpError with a key and an unknown outcome", err, guard.Classify(err))
 		}
 		s.want(t, 3)
 	})
 	inVirtualTime("a request that is redirected keeps its key", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(307, "Location: /elsewhere"), respondsWith(503), respondsWith(200)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(307, "Location: /elsewhere"), respondsWith(503), respondsWith(200)}}
 		client := &http.Client{Transport: transport(s)}
 		resp, err := client.Post("http://pay.example/", "text/plain", strings.NewReader("body"))
 		if err != nil {
@@ -166,7 +166,7 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		s.want(t, 3)
 		for _, seen := range s.seen {
 			if len(seen.field) != 1 || seen.field[0] != s.seen[0].field[0] || seen.body != "body" {
-				t.Errorf("sent %q with %q", seen.body, seen.field)
+				t.Errorf("a try has the body %q and the key %q, want those of the first", seen.body, seen.field)
 			}
 		}
 	})
@@ -174,10 +174,10 @@ func TestOneKeyForEachIntent(t *testing.T) {
 
 func TestTransportOptions(t *testing.T) {
 	inVirtualTime("KeyHeader names another field", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}
 		_, _ = postWith(interlockhttp.WithKey(t.Context(), "k"), t, transport(s, interlockhttp.KeyHeader("Request-Token")), nil)
 		if got := inLowerCase(s.seen[0].req, "Request-Token"); len(got) != 1 || got[0] != `"k"` || len(s.seen[0].field) != 0 {
-			t.Errorf("the header is %q", s.seen[0].req.Header)
+			t.Errorf("the header is %q, want the key in Request-Token only", s.seen[0].req.Header)
 		}
 	})
 	for _, c := range []struct {
@@ -194,7 +194,7 @@ func TestTransportOptions(t *testing.T) {
 		{"POST", false, []interlockhttp.TransportOption{interlockhttp.KeyedMethods("DELETE")}},
 	} {
 		inVirtualTime("methods decide which requests get keys: "+c.method, t, func(t *testing.T) {
-			s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
+			s := &scriptedTransport{replies: []scriptedReply{respondsWith(503)}}
 			req, _ := http.NewRequestWithContext(interlockhttp.WithKey(t.Context(), "k"), c.method, "http://pay.example/", http.NoBody)
 			resp, err := transport(s, c.opts...).RoundTrip(req)
 			if err != nil {
@@ -202,10 +202,10 @@ func TestTransportOptions(t *testing.T) {
 			}
 			resp.Body.Close()
 			if keyed := len(s.seen[0].field) == 1; keyed != c.keyed || (len(s.seen) > 1) != c.keyed {
-				t.Errorf("has a key: %v, and was sent %d times", keyed, len(s.seen))
+				t.Errorf("the request has a key: %v, and was sent %d times; want a key and retries: %v", keyed, len(s.seen), c.keyed)
 			}
 			if !c.keyed && s.seen[0].req != req {
-				t.Error("it did not pass through as it was")
+				t.Error("a request without a key was changed")
 			}
 		})
 	}
@@ -216,7 +216,7 @@ func TestTransportOptions(t *testing.T) {
 		"a method with a space":             func() interlockhttp.TransportOption { return interlockhttp.KeyedMethods("PO ST") },
 		"no attempts":                       func() interlockhttp.TransportOption { return interlockhttp.Attempts(0) },
 		"a RetryFor of zero":                func() interlockhttp.TransportOption { return interlockhttp.RetryFor(0) },
-		"a Lifetime of zero":                func() interlockhttp.TransportOption { return interlockhttp.Lifetime(-1) },
+		"a negative Lifetime":               func() interlockhttp.TransportOption { return interlockhttp.Lifetime(-1) },
 		"a MaxRetryAfter of zero":           func() interlockhttp.TransportOption { return interlockhttp.MaxRetryAfter(0) },
 		"a pause of zero":                   func() interlockhttp.TransportOption { return interlockhttp.Backoff(0, 1) },
 		"a maximum pause below the minimum": func() interlockhttp.TransportOption { return interlockhttp.Backoff(2, 1) },
@@ -225,8 +225,8 @@ func TestTransportOptions(t *testing.T) {
 	} {
 		t.Run("an invalid option panics: "+name, func(t *testing.T) {
 			defer func() {
-				if said, _ := recover().(string); !strings.HasPrefix(said, "interlockhttp: ") {
-					t.Errorf("it panics with %q", said)
+				if text, _ := recover().(string); !strings.HasPrefix(text, "interlockhttp: ") {
+					t.Errorf("NewTransport panics with %q, want a text of this package", text)
 				}
 			}()
 			interlockhttp.NewTransport(nil, opt())
@@ -239,22 +239,22 @@ func TestTransportBodies(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		body  string
-		get   bool
-		long  int64 // the length of the request
-		sends int
+		get   bool  // whether the request has GetBody
+		long  int64 // the ContentLength of the request
+		sends int   // how often it is sent
 		opts  []interlockhttp.TransportOption
 	}{
 		{"a body with GetBody is not read ahead, however large", big + "y", true, 1<<20 + 1, 4, nil},
 		{"a body is kept in memory up to 1 MiB", big, false, -1, 4, nil},
 		{"a larger body is sent once", big + "y", false, -1, 1, nil},
 		{"a larger body with a length is sent once", big + "y", false, 1<<20 + 1, 1, nil},
-		{"MaxReplay bounds what is kept: within", "four", false, -1, 4, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
-		{"MaxReplay bounds what is kept: beyond", "fives", false, -1, 1, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
+		{"MaxReplay bounds the body that is kept: within", "four", false, -1, 4, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
+		{"MaxReplay bounds the body that is kept: beyond", "fives", false, -1, 1, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
 		{"an empty body is resent, too", "", false, -1, 4, nil},
 	} {
 		for _, failing := range []scriptedReply{fails(errReset), respondsWith(503)} {
 			inVirtualTime(c.name, t, func(t *testing.T) {
-				s, body := &scriptedTransport{lines: []scriptedReply{failing}}, &plain{Reader: strings.NewReader(c.body)}
+				s, body := &scriptedTransport{replies: []scriptedReply{failing}}, &plain{Reader: strings.NewReader(c.body)}
 				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
 				req.ContentLength = c.long
 				opened := 0
@@ -272,21 +272,22 @@ func TestTransportBodies(t *testing.T) {
 				s.want(t, c.sends)
 				for i, seen := range s.seen {
 					if seen.body != c.body {
-						t.Errorf("send %d has %d bytes, want %d", i+1, len(seen.body), len(c.body))
+						t.Errorf("try %d has %d bytes, want %d", i+1, len(seen.body), len(c.body))
 					}
+					// net/http needs GetBody for another connection, if it wrote nothing to the first.
 					if again := seen.req.GetBody != nil; again != (c.sends > 1) {
-						t.Errorf("send %d can be had again by net/http, which may find that it wrote nothing: %v", i+1, again)
+						t.Errorf("try %d has GetBody: %v, want %v", i+1, again, c.sends > 1)
 					}
 					if n := seen.req.ContentLength; c.sends > 1 && n != int64(len(c.body)) {
-						t.Errorf("send %d says that it has %d bytes, and has %d", i+1, n, len(c.body))
+						t.Errorf("try %d has the Content-Length %d, want %d", i+1, n, len(c.body))
 					}
 				}
 				if body.closed == 0 {
-					t.Error("the body is still open")
+					t.Error("the request body was not closed")
 				}
 				for _, b := range again {
 					if b.closed == 0 {
-						t.Error("a body that was had again is still open")
+						t.Error("a body that GetBody returned was not closed")
 					}
 				}
 			})
@@ -306,47 +307,47 @@ func TestTransportBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resp.Body.Close(); !passed {
-			t.Error("it was")
+			t.Error("the base transport did not get the original body")
 		}
 	})
 	inVirtualTime("a body that cannot be read is not sent", t, func(t *testing.T) {
-		s, body := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}, &plain{Reader: io.MultiReader(strings.NewReader("bo"), brokenBody{})}
+		s, body := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}, &plain{Reader: io.MultiReader(strings.NewReader("bo"), brokenBody{})}
 		if _, err := post(t, transport(s), body); !errors.Is(err, errReset) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want that of the body", err)
 		}
 		if s.want(t, 0); body.closed == 0 {
-			t.Error("the body is still open")
+			t.Error("the request body was not closed")
 		}
 	})
 	inVirtualTime("a body whose Close fails is not sent", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
-		if _, err := post(t, transport(s), badEnd{strings.NewReader("body")}); !errors.Is(err, errReset) {
-			t.Errorf("got %v", err)
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}
+		if _, err := post(t, transport(s), failingClose{strings.NewReader("body")}); !errors.Is(err, errReset) {
+			t.Errorf("the error is %v, want that of Close", err)
 		}
 		s.want(t, 0)
 	})
 	inVirtualTime("net/http detects a wrong length, and trailers have no length", t, func(t *testing.T) {
 		for name, c := range map[string]struct {
 			trailer http.Header
-			says    int64
+			length  int64
 		}{"a length": {nil, 7}, "trailers": {http.Header{"Sum": nil}, -1}} {
-			s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
+			s := &scriptedTransport{replies: []scriptedReply{respondsWith(503)}}
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", &plain{Reader: strings.NewReader("body")})
-			req.ContentLength, req.Trailer = c.says, c.trailer
+			req.ContentLength, req.Trailer = c.length, c.trailer
 			resp, err := transport(s).RoundTrip(req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
 			for _, seen := range s.seen {
-				if seen.req.ContentLength != c.says {
-					t.Errorf("%s: it is sent with %d", name, seen.req.ContentLength)
+				if seen.req.ContentLength != c.length {
+					t.Errorf("%s: the Content-Length is %d, want %d", name, seen.req.ContentLength, c.length)
 				}
 			}
 		}
 	})
 	inVirtualTime("a body that cannot be reopened ends the retries with the last response", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{saysBody(503, "busy")}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWithBody(503, "busy")}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", &plain{Reader: strings.NewReader("body")})
 		req.GetBody = func() (io.ReadCloser, error) { return nil, errReset }
 		resp, err := transport(s).RoundTrip(req)
@@ -355,12 +356,12 @@ func TestTransportBodies(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		if b, _ := io.ReadAll(resp.Body); string(b) != "busy" {
-			t.Errorf("the last answer is %q", b)
+			t.Errorf("the last response is %q, want busy", b)
 		}
 		s.want(t, 1)
 	})
 	inVirtualTime("a body reopened for a retry that is not sent is closed", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(503)}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
 		again := &plain{Reader: strings.NewReader("body")}
 		req.Body, req.GetBody = &plain{Reader: strings.NewReader("body")}, func() (io.ReadCloser, error) { return again, nil }
@@ -371,14 +372,14 @@ func TestTransportBodies(t *testing.T) {
 			resp.Body.Close()
 		}
 		if again.closed == 0 {
-			t.Error("it is still open")
+			t.Error("the reopened body was not closed")
 		}
 	})
 }
 
 func TestTransportContract(t *testing.T) {
 	inVirtualTime("the caller's request is not changed", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(503)}}
 		body := &plain{Reader: strings.NewReader("body")}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
 		req.Header.Set("X-Idempotency-Key", "alias")
@@ -388,16 +389,16 @@ func TestTransportContract(t *testing.T) {
 		}
 		resp.Body.Close()
 		if len(req.Header) != 1 || req.Header.Get("X-Idempotency-Key") != "alias" || req.Body != body || req.GetBody != nil || req.ContentLength != 0 {
-			t.Errorf("it is now %+v", req)
+			t.Errorf("the caller's request was changed to %+v", req)
 		}
 		if got := inLowerCase(s.seen[3].req, "X-Idempotency-Key"); len(got) != 1 || got[0] != "alias" {
-			t.Errorf("the alias did not come along: %q", s.seen[3].req.Header)
+			t.Errorf("the header of the last try is %q, want the alias in it", s.seen[3].req.Header)
 		}
 	})
 	inVirtualTime("intermediate responses are drained up to a limit, and closed", t, func(t *testing.T) {
 		small, large := &plain{Reader: strings.NewReader("busy")}, &plain{Reader: strings.NewReader(strings.Repeat("x", 1<<20))}
 		answers := []*plain{small, large}
-		s := &scriptedTransport{lines: []scriptedReply{
+		s := &scriptedTransport{replies: []scriptedReply{
 			func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: small}, nil
 			},
@@ -407,36 +408,36 @@ func TestTransportContract(t *testing.T) {
 			respondsWith(200),
 		}}
 		if status, err := post(t, transport(s), nil); status != 200 || err != nil {
-			t.Fatal(status, err)
+			t.Fatalf("the response is %d, error %v; want 200", status, err)
 		}
 		for _, a := range answers {
 			if a.closed == 0 {
-				t.Error("an answer is still open")
+				t.Error("the body of a response was not closed")
 			}
 		}
 		if left, _ := io.Copy(io.Discard, small); left != 0 {
-			t.Errorf("%d bytes of a small answer are left", left)
+			t.Errorf("%d bytes of a small response were not read", left)
 		}
 		if left, _ := io.Copy(io.Discard, large); left < 1<<20-128<<10 {
-			t.Errorf("only %d bytes of a large answer are left", left)
+			t.Errorf("%d bytes of a large response were not read, want nearly all", left)
 		}
 	})
 	inVirtualTime("a stalled response delays the retry for at most two seconds", t, func(t *testing.T) {
 		r, w := io.Pipe()
 		defer w.Close()
-		s := &scriptedTransport{lines: []scriptedReply{func(*http.Request) (*http.Response, error) {
+		s := &scriptedTransport{replies: []scriptedReply{func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: r}, nil
 		}, respondsWith(200)}}
 		start := time.Now()
 		if status, err := post(t, transport(s, interlockhttp.Backoff(1, 1)), nil); status != 200 || err != nil {
-			t.Fatal(status, err)
+			t.Fatalf("the response is %d, error %v; want 200", status, err)
 		}
 		if took := time.Since(start).Round(time.Second); took != 2*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("the request took %v, want 2s", took)
 		}
 	})
 	inVirtualTime("many goroutines may use it at once", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(503)}}
 		rt := transport(s)
 		var wg sync.WaitGroup
 		for range 50 {
@@ -448,7 +449,7 @@ func TestTransportContract(t *testing.T) {
 			keys[seen.field[0]]++
 		}
 		if s.want(t, 200); len(keys) != 50 {
-			t.Errorf("%d keys for 50 intents", len(keys))
+			t.Errorf("50 requests have %d keys, want 50", len(keys))
 		}
 	})
 	t.Run("without a RoundTripper it uses http.DefaultTransport", func(t *testing.T) {
@@ -460,7 +461,7 @@ func TestTransportContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resp.Body.Close(); resp.StatusCode != http.StatusNotFound {
-			t.Errorf("got %d", resp.StatusCode)
+			t.Errorf("the status is %d, want 404", resp.StatusCode)
 		}
 	})
 	t.Run("CloseIdleConnections reaches the base transport", func(t *testing.T) {
@@ -468,16 +469,16 @@ func TestTransportContract(t *testing.T) {
 		(&http.Client{Transport: interlockhttp.NewTransport(idle)}).CloseIdleConnections()
 		interlockhttp.NewTransport(&scriptedTransport{}).CloseIdleConnections()
 		if idle.closed != 1 {
-			t.Errorf("called %d times", idle.closed)
+			t.Errorf("CloseIdleConnections of the base was called %d times, want once", idle.closed)
 		}
 	})
 	inVirtualTime("a stalled body delays a request until its context ends", t, func(t *testing.T) {
-		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
+		s := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		body, _ := io.Pipe()
 		if _, err := postWith(ctx, t, transport(s), body); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error is %v, want context.DeadlineExceeded", err)
 		}
 		s.want(t, 0)
 	})
@@ -490,10 +491,10 @@ type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errReset }
 
-// badEnd is a body whose Close fails.
-type badEnd struct{ io.Reader }
+// failingClose is a body whose Close fails.
+type failingClose struct{ io.Reader }
 
-func (badEnd) Close() error { return errReset }
+func (failingClose) Close() error { return errReset }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 

@@ -11,17 +11,17 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// TestTrapFingerprints sends two different requests with one key that are easily confused.
+// TestTrapFingerprints sends two different requests that are easily confused, with one key.
 func TestTrapFingerprints(t *testing.T) {
 	packed := func(level int) edit {
 		var b bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&b, level)
 		_, _ = io.WriteString(z, strings.Repeat("text ", 100))
 		_ = z.Close()
-		return both(body(b.String(), "text/plain"), with("Content-Encoding", "gzip"))
+		return combine(body(b.String(), "text/plain"), with("Content-Encoding", "gzip"))
 	}
 	object := func(text string) edit { return body(text, "application/json") }
-	const one = "%00%00%00%00%00%00%00%01" // as a count of one is written
+	const one = "%00%00%00%00%00%00%00%01" // the encoding of a count of one
 	for name, c := range map[string]struct{ first, second edit }{
 		"a repeated member changes the fingerprint":           {object(`{"n":1,"n":2}`), object(`{"n":2}`)},
 		"compressed bodies are compared as received":          {packed(1), packed(9)},
@@ -32,20 +32,20 @@ func TestTrapFingerprints(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, kept, nil)
-			s.ask("k-1", "x", c.first)
-			s.ask("k-1", "x", c.second).problem(422, interlockhttp.KeyReused)
+			s.serve("k-1", "x", c.first)
+			s.serve("k-1", "x", c.second).problem(422, interlockhttp.KeyReused)
 			s.ran(1)
 		})
 	}
 }
 
-// TestTrapFingerprintIsStable pins the fingerprint: with another one, repeats would be
-// refused after a deployment.
+// TestTrapFingerprintIsStable checks that the fingerprint of a request does not change
+// between releases: otherwise repeats would be refused after a deployment.
 func TestTrapFingerprintIsStable(t *testing.T) {
 	e := &spy{Engine: memory.New()}
-	openOn(t, e, kept, nil).ask("k-1", `{"n":1}`)
+	openOn(t, e, kept, nil).serve("k-1", `{"n":1}`)
 	const want = "Fingerprint:cW2wWJ2gyEwYF6vw5zqoxyV1UzwfXQkQbZv5qlfDc_k "
-	if !strings.Contains(e.heard.String(), want) {
-		t.Errorf("the engine was told %s, want %s", e.heard.String(), want)
+	if !strings.Contains(e.received.String(), want) {
+		t.Errorf("the engine received %s, want %s in it", e.received.String(), want)
 	}
 }

@@ -20,19 +20,19 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A witness checks what is stored when a response starts to be sent, and then breaks the
-// connection.
-type witness struct {
+// A brokenConn calls beforeSend when a response starts to be sent, and then fails every
+// write, as a broken connection does.
+type brokenConn struct {
 	*httptest.ResponseRecorder
-	look func()
+	beforeSend func()
 }
 
-func (w *witness) WriteHeader(status int) {
-	w.look()
+func (w *brokenConn) WriteHeader(status int) {
+	w.beforeSend()
 	w.ResponseRecorder.WriteHeader(status)
 }
 
-func (w *witness) Write([]byte) (int, error) { return 0, errors.New("the client has hung up") }
+func (w *brokenConn) Write([]byte) (int, error) { return 0, errors.New("the client has disconnected") }
 
 // TestTrapOrder is about the order of storing and sending.
 func TestTrapOrder(t *testing.T) {
@@ -46,27 +46,27 @@ func TestTrapOrder(t *testing.T) {
 			}
 			return n
 		}
-		looks := 0
-		w := &witness{httptest.NewRecorder(), func() {
-			if looks++; stored() != 1 {
-				t.Error("it goes out before it is stored")
+		sends := 0
+		w := &brokenConn{httptest.NewRecorder(), func() {
+			if sends++; stored() != 1 {
+				t.Error("the response is sent before it is stored")
 			}
 		}}
 		s.mux.ServeHTTP(w, s.request("k-1", "x"))
-		if looks != 1 || w.Body.Len() > 0 {
-			t.Fatalf("the answer went out %d times", looks)
+		if sends != 1 || w.Body.Len() > 0 {
+			t.Fatalf("the response was sent %d times with %d bytes, want once without any", sends, w.Body.Len())
 		}
 		if stored() != 1 {
-			t.Error("that it did not arrive has deleted it")
+			t.Error("the response is no longer stored after it could not be sent")
 		}
-		s.ask("k-1", "x").replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
+		s.serve("k-1", "x").replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
 	})
 	t.Run("a truncated response is not kept as a complete one", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Tee())
-		s.mux.ServeHTTP(&witness{httptest.NewRecorder(), func() {}}, s.request("k-1", "x"))
-		if p := s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 {
-			t.Errorf("it says %+v", p)
+		s.mux.ServeHTTP(&brokenConn{httptest.NewRecorder(), func() {}}, s.request("k-1", "x"))
+		if p := s.serve("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 {
+			t.Errorf("the problem is %+v", p)
 		}
 		s.ran(1)
 	})
@@ -79,9 +79,9 @@ func TestTrapOrder(t *testing.T) {
 			}
 			clear(buf)
 		})
-		first := s.ask("k-1", "x").is(200, "one two six ")
+		first := s.serve("k-1", "x").is(200, "one two six ")
 		copy(buf, "nine")
-		s.ask("k-1", "x").replays(first)
+		s.serve("k-1", "x").replays(first)
 	})
 	t.Run("of two concurrent bodies under one key one wins, and the other gets key_reused", func(t *testing.T) {
 		for round := range 100 {
@@ -93,7 +93,7 @@ func TestTrapOrder(t *testing.T) {
 			for i, body := range bodies {
 				done.Go(func() {
 					<-start
-					answers[i] = s.ask("k-1", body)
+					answers[i] = s.serve("k-1", body)
 				})
 			}
 			close(start)
@@ -106,7 +106,7 @@ func TestTrapOrder(t *testing.T) {
 			answers[1-winner].problem(422, interlockhttp.KeyReused)
 			s.ran(1)
 			if t.Failed() {
-				t.Fatalf("in round %d", round)
+				t.Fatalf("round %d of 100 failed", round+1)
 			}
 		}
 	})
@@ -122,35 +122,35 @@ func TestTrapOrder(t *testing.T) {
 			fmt.Fprintf(w, "account %d", s.runs.Add(1))
 		})))
 		form := at("/form")
-		s.ask("k-1", "ann", form).is(400, "no address\n")
-		s.ask("k-1", "ann at example", form).is(400, "no address\n")
-		first := s.ask("k-1", "ann@example.com", form).is(201, "account 1")
-		s.ask("k-1", "ann@example.com", form).replays(first)
-		s.ask("k-1", "ann", form).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "ann", form).is(400, "no address\n")
+		s.serve("k-1", "ann at example", form).is(400, "no address\n")
+		first := s.serve("k-1", "ann@example.com", form).is(201, "account 1")
+		s.serve("k-1", "ann@example.com", form).replays(first)
+		s.serve("k-1", "ann", form).problem(422, interlockhttp.KeyReused)
 	})
 	t.Run("a response is kept for Idempotency-Expires after it was stored", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, guard.Policy{Retain: time.Hour, Lease: 10 * time.Second, MaxHold: time.Hour}, nil)
 			s.mux.Handle("/slow", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				time.Sleep(30 * time.Minute) // many leases, and half of what it is kept for
+				time.Sleep(30 * time.Minute) // many leases, and half of Retain
 				s.order(w, r)
 			})))
 			slow := at("/slow")
-			first := s.ask("k-1", "x", slow)
+			first := s.serve("k-1", "x", slow)
 			if got := first.header.Get("Idempotency-Expires"); got != "3600" {
-				t.Errorf("it says that it is kept for %q s", got)
+				t.Errorf("Idempotency-Expires is %q, want 3600", got)
 			}
 			for passed := time.Duration(0); passed < time.Hour; passed += 20 * time.Minute {
 				for range 2 { // the second is answered from this process's own memory
-					again := s.ask("k-1", "x", slow)
+					again := s.serve("k-1", "x", slow)
 					again.replays(first)
 					if got, want := again.header.Get("Idempotency-Expires"), fmt.Sprint(int((time.Hour - passed).Seconds())); got != want {
-						t.Errorf("after %v a replay says that it is kept for %s s, want %s", passed, got, want)
+						t.Errorf("after %v Idempotency-Expires is %s, want %s", passed, got, want)
 					}
 				}
 				time.Sleep(20 * time.Minute)
 			}
-			s.ask("k-1", "x", slow).is(201, "order 2 of x")
+			s.serve("k-1", "x", slow).is(201, "order 2 of x")
 		})
 	})
 }
@@ -170,7 +170,7 @@ func TestTrapResends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var seen atomic.Int64
-			upstream := httptest.NewServer(everySecondDies(&seen))
+			upstream := httptest.NewServer(closesOnSecond(&seen))
 			defer upstream.Close()
 			target, err := url.Parse(upstream.URL)
 			if err != nil {
@@ -184,10 +184,10 @@ func TestTrapResends(t *testing.T) {
 				ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 			}).ServeHTTP)
 			s.post("k-1", c.body).is(200, "done")
-			s.post("k-2", c.body).is(502, "") // the line broke after it was sent
+			s.post("k-2", c.body).is(502, "") // the connection broke after the request was sent
 			s.post("k-2", c.body).problem(409, interlockhttp.OutcomeUnknown)
 			if seen.Load() != 2 {
-				t.Errorf("upstream has seen %d requests, want 2", seen.Load())
+				t.Errorf("the upstream got %d requests, want 2", seen.Load())
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestTrapResends(t *testing.T) {
 // A handler does not pass its client's key on by accident: two of its calls to another
 // service would count as one.
 func TestTrapKeysOfNestedCalls(t *testing.T) {
-	below := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
+	below := &scriptedTransport{replies: []scriptedReply{respondsWith(200)}}
 	client := &http.Client{Transport: interlockhttp.NewTransport(below)}
 	s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) {
 		for _, path := range []string{"/charge", "/ship"} {
@@ -213,10 +213,10 @@ func TestTrapKeysOfNestedCalls(t *testing.T) {
 			resp.Body.Close()
 		}
 	})
-	s.ask("k-1", "x").is(200, "")
+	s.serve("k-1", "x").is(200, "")
 	below.want(t, 2)
 	charge, ship := below.seen[0].field, below.seen[1].field
 	if len(charge) != 1 || len(ship) != 1 || charge[0] == ship[0] || strings.Contains(charge[0]+ship[0], "k-1") {
-		t.Errorf("the keys are %q and %q", charge, ship)
+		t.Errorf("the keys of the two calls are %q and %q, want two new keys", charge, ship)
 	}
 }

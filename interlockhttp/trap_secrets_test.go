@@ -21,9 +21,9 @@ import (
 // A spy is an engine that records everything it receives.
 type spy struct {
 	engine.Engine
-	mu    sync.Mutex
-	heard bytes.Buffer
-	down  bool
+	mu       sync.Mutex
+	received bytes.Buffer
+	down     bool
 }
 
 func (s *spy) Capabilities() engine.Capabilities {
@@ -32,10 +32,10 @@ func (s *spy) Capabilities() engine.Capabilities {
 	return c
 }
 
-func (s *spy) note(of any) error {
+func (s *spy) record(of any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(&s.heard, "%+v\n", of)
+	fmt.Fprintf(&s.received, "%+v\n", of)
 	if s.down {
 		return engine.ErrUnavailable
 	}
@@ -48,21 +48,21 @@ type spied struct {
 }
 
 func (s spied) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
-	if err := s.spy.note(c); err != nil {
+	if err := s.spy.record(c); err != nil {
 		return engine.Record{}, err
 	}
 	return s.Ledger.Claim(ctx, c)
 }
 
 func (s spied) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome, error) {
-	if err := s.spy.note(fmt.Sprintf("%+v %q", x, x.Result)); err != nil {
+	if err := s.spy.record(fmt.Sprintf("%+v %q", x, x.Result)); err != nil {
 		return 0, err
 	}
 	return s.Ledger.Settle(ctx, x)
 }
 
 func (s spied) Watch(key string) (wake <-chan struct{}, stop func()) {
-	_ = s.spy.note(key)
+	_ = s.spy.record(key)
 	return s.Ledger.Watch(key)
 }
 
@@ -87,41 +87,41 @@ func TestTrapSecrets(t *testing.T) {
 	}
 	byKey := openOn(t, e, held, handler, traced)
 	byToken := openOn(t, e, held, handler, traced, interlockhttp.WithTokens(tokens, "order"))
-	spend := both(without("Idempotency-Key"), with("Idempotent-Token", token), as(user))
+	spend := combine(without("Idempotency-Key"), with("Idempotent-Token", token), as(user))
 
 	answers := []response{
-		byKey.ask(key, payload, as(user)),
-		byKey.ask(key, payload, as(user)),
-		byKey.ask(key, "other", as(user)),
-		byKey.ask(key+"-2", payload, as(user), with("X-Fail", "1")),
-		byKey.ask(key+"-2", payload, as(user)),
-		byKey.ask(key+"\x01", payload, as(user)),
-		byKey.ask(key, payload, as(user), with("Connection", "Idempotency-Key")),
-		byKey.ask(key, payload, as(user), with("Idempotency-Key", key, key+"-2")),
-		byToken.ask("", payload, spend),
-		byToken.ask("", "other", spend),
-		byToken.ask("", payload, spend, as("bob")),
-		byToken.ask("", payload, spend, with("Idempotent-Token", token+"x")),
+		byKey.serve(key, payload, as(user)),
+		byKey.serve(key, payload, as(user)),
+		byKey.serve(key, "other", as(user)),
+		byKey.serve(key+"-2", payload, as(user), with("X-Fail", "1")),
+		byKey.serve(key+"-2", payload, as(user)),
+		byKey.serve(key+"\x01", payload, as(user)),
+		byKey.serve(key, payload, as(user), with("Connection", "Idempotency-Key")),
+		byKey.serve(key, payload, as(user), with("Idempotency-Key", key, key+"-2")),
+		byToken.serve("", payload, spend),
+		byToken.serve("", "other", spend),
+		byToken.serve("", payload, spend, as("bob")),
+		byToken.serve("", payload, spend, with("Idempotent-Token", token+"x")),
 	}
 	e.down = true
-	answers = append(answers, byKey.ask(key+"-3", payload, as(user)))
+	answers = append(answers, byKey.serve(key+"-3", payload, as(user)))
 	e.down = false
 	statuses := ""
 	for i, a := range answers {
 		statuses += fmt.Sprint(a.status, " ")
 		if strings.Contains(a.body, "telltale") || strings.Contains(a.body, token) {
-			t.Errorf("answer %d tells it: %s", i, a.body)
+			t.Errorf("response %d contains a secret: %s", i, a.body)
 		}
 	}
 	if want := "200 200 422 502 409 400 400 400 200 422 403 403 503 "; statuses != want {
 		t.Errorf("the statuses are %s, want %s", statuses, want)
 	}
-	for place, text := range map[string]string{"the engine": e.heard.String(), "the log": log.String()} {
+	for place, text := range map[string]string{"the engine": e.received.String(), "the log": log.String()} {
 		if text == "" {
-			t.Errorf("%s was told nothing", place)
+			t.Errorf("%s is empty, so the test proves nothing", place)
 		}
 		if strings.Contains(text, "telltale") || strings.Contains(text, token) {
-			t.Errorf("%s was told it:\n%s", place, text)
+			t.Errorf("%s contains a secret:\n%s", place, text)
 		}
 	}
 }
@@ -130,10 +130,10 @@ func TestTrapSecrets(t *testing.T) {
 func TestTrapProblemsOfKeys(t *testing.T) {
 	s := open(t, kept, nil)
 	for _, key := range []string{`<script>alert("4711")</script>`, "4711\x01", "4711 4711", strings.Repeat("4711", 100)} {
-		a := s.ask(key, "x")
+		a := s.serve(key, "x")
 		a.problem(400, interlockhttp.KeyInvalid)
 		if strings.Contains(a.body, "4711") || a.header.Get("Idempotency-Key") != "" {
-			t.Errorf("the key %q comes back in %s with %v", key, a.body, a.header)
+			t.Errorf("the refused key %q is in the response %s with %v", key, a.body, a.header)
 		}
 	}
 	s.ran(0)
@@ -141,14 +141,14 @@ func TestTrapProblemsOfKeys(t *testing.T) {
 
 // TestTrapErrors checks that errors which a service may log do not contain the key.
 func TestTrapErrors(t *testing.T) {
-	var told error
+	var sent error
 	s := open(t, kept, nil, interlockhttp.WriteProblem(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {
-		told = p
+		sent = p
 		w.WriteHeader(p.Status)
 	}))
-	s.ask("telltale-1", "x")
-	s.ask("telltale-1", "y")
-	if !errors.Is(told, guard.ErrMismatch) || strings.Contains(told.Error(), "telltale") || strings.Contains(told.Error(), "ann") {
-		t.Errorf("the error is %v", told)
+	s.serve("telltale-1", "x")
+	s.serve("telltale-1", "y")
+	if !errors.Is(sent, guard.ErrMismatch) || strings.Contains(sent.Error(), "telltale") || strings.Contains(sent.Error(), "ann") {
+		t.Errorf("the error is %v, want ErrMismatch without the key and the user", sent)
 	}
 }

@@ -25,15 +25,15 @@ func TestTrapIdentity(t *testing.T) {
 			{"a", "b:c"}, {"a:b", "c"}, {"a:b:c", "d"}, {"a", "b|c"}, {"a|b", "c"}, {"a", "{b}c"}, {"a{b}", "c"}, {"a%3Ab", "c"},
 		} {
 			n++
-			s.ask(c.key, "x", as(c.user)).is(201, fmt.Sprintf("order %d of x", n))
+			s.serve(c.key, "x", as(c.user)).is(201, fmt.Sprintf("order %d of x", n))
 		}
 	})
 	t.Run("by default a key used on another route is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
-		s.ask("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
-		s.ask("k-1", "x").problem(422, interlockhttp.KeyReused)
-		s.ask("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
-		s.ask("k-1", "x", at("/orders/7"), func(r *http.Request) { r.Method = http.MethodPatch }).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
+		s.serve("k-1", "x").problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "x", at("/orders/7"), func(r *http.Request) { r.Method = http.MethodPatch }).problem(422, interlockhttp.KeyReused)
 		s.ran(1)
 	})
 	t.Run("a key used on another host's route is refused", func(t *testing.T) {
@@ -42,18 +42,18 @@ func TestTrapIdentity(t *testing.T) {
 			s.mux.Handle(host+"/orders", s.once.Wrap(s.handler))
 		}
 		of := func(host string) edit { return func(r *http.Request) { r.Host = host } }
-		first := s.ask("k-1", "x", of("red.example")).is(201, "order 1 of x")
-		s.ask("k-1", "x", of("blue.example")).problem(422, interlockhttp.KeyReused)
-		s.ask("k-1", "x", of("red.example")).replays(first)
+		first := s.serve("k-1", "x", of("red.example")).is(201, "order 1 of x")
+		s.serve("k-1", "x", of("blue.example")).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "x", of("red.example")).replays(first)
 		s.ran(1)
 	})
 	t.Run("with PerRoute a key is free on another route, but not for another body on the same route", func(t *testing.T) {
 		s := open(t, guard.Policy{Scope: guard.PerRoute}, nil)
 		patch := func(r *http.Request) { r.Method = http.MethodPatch }
-		s.ask("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
-		s.ask("k-1", "x").is(201, "order 2 of x")
-		s.ask("k-1", "x", patch).is(201, "order 3 of x")
-		s.ask("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
+		s.serve("k-1", "x").is(201, "order 2 of x")
+		s.serve("k-1", "x", patch).is(201, "order 3 of x")
+		s.serve("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
 		s.ran(3)
 	})
 	t.Run("without a pattern the path is the route", func(t *testing.T) {
@@ -70,10 +70,10 @@ func TestTrapIdentity(t *testing.T) {
 			return r.Header.Get("X-Tenant") + "/" + r.Header.Get("X-User")
 		}))
 		red, blue := with("X-Tenant", "red"), with("X-Tenant", "blue")
-		first := s.ask("k-1", "x", red).is(201, "order 1 of x")
-		second := s.ask("k-1", "x", blue).is(201, "order 2 of x")
-		s.ask("k-1", "x", red).replays(first)
-		s.ask("k-1", "x", blue).replays(second)
+		first := s.serve("k-1", "x", red).is(201, "order 1 of x")
+		second := s.serve("k-1", "x", blue).is(201, "order 2 of x")
+		s.serve("k-1", "x", red).replays(first)
+		s.serve("k-1", "x", blue).replays(second)
 		s.ran(2)
 	})
 	t.Run("headers that the client claims are not part of the key", func(t *testing.T) {
@@ -85,11 +85,11 @@ func TestTrapIdentity(t *testing.T) {
 		signIn := func(user string) edit {
 			return func(r *http.Request) { *r = *r.WithContext(context.WithValue(r.Context(), account{}, user)) }
 		}
-		claims := both(with("X-User", "bob"), with("X-Forwarded-User", "blue"), with("Forwarded", "for=192.0.2.1"), with("Authorization", "Bearer of-bob"))
-		first := s.ask("k-1", "x", signIn("ann")).is(201, "order 1 of x")
-		s.ask("k-1", "x", signIn("ann"), claims).replays(first)
-		s.ask("k-1", "x", signIn("bob")).is(201, "order 2 of x")
-		s.ask("k-1", "x", claims).problem(401, interlockhttp.UserMissing)
+		claims := combine(with("X-User", "bob"), with("X-Forwarded-User", "blue"), with("Forwarded", "for=192.0.2.1"), with("Authorization", "Bearer of-bob"))
+		first := s.serve("k-1", "x", signIn("ann")).is(201, "order 1 of x")
+		s.serve("k-1", "x", signIn("ann"), claims).replays(first)
+		s.serve("k-1", "x", signIn("bob")).is(201, "order 2 of x")
+		s.serve("k-1", "x", claims).problem(401, interlockhttp.UserMissing)
 	})
 	t.Run("guessing another user's key reveals nothing, running or done", func(t *testing.T) {
 		began, leave := make(chan struct{}), make(chan struct{})
@@ -102,16 +102,16 @@ func TestTrapIdentity(t *testing.T) {
 			s.order(w, r)
 		})))
 		var done sync.WaitGroup
-		done.Go(func() { s.ask("1", "x", at("/slow")) })
+		done.Go(func() { s.serve("1", "x", at("/slow")) })
 		<-began
-		unused := s.ask("2", "guess", as("bob"), at("/slow")).is(201, "order 1 of guess")
-		running := s.ask("1", "guess", as("bob"), at("/slow")).is(201, "order 2 of guess")
+		unused := s.serve("2", "guess", as("bob"), at("/slow")).is(201, "order 1 of guess")
+		running := s.serve("1", "guess", as("bob"), at("/slow")).is(201, "order 2 of guess")
 		close(leave)
 		done.Wait()
-		over := s.ask("1", "guess", as("eve"), at("/slow")).is(201, "order 4 of guess")
-		for _, a := range []response{running, over} {
+		afterwards := s.serve("1", "guess", as("eve"), at("/slow")).is(201, "order 4 of guess")
+		for _, a := range []response{running, afterwards} {
 			if len(a.header) != len(unused.header) {
-				t.Errorf("it can be told apart: %v from %v", a.header, unused.header)
+				t.Errorf("the header %v differs from that of an unused key, %v", a.header, unused.header)
 			}
 		}
 	})
@@ -127,26 +127,26 @@ func TestTrapIdentity(t *testing.T) {
 			}
 			behind.ServeHTTP(w, r)
 		})
-		first := s.ask("k-1", "x")
-		s.ask("k-1", "x").replays(first)
+		first := s.serve("k-1", "x")
+		s.serve("k-1", "x").replays(first)
 		blocked = true
-		s.ask("k-1", "x").is(401, "who are you?\n")
+		s.serve("k-1", "x").is(401, "who are you?\n")
 		s.ran(1)
 	})
 	t.Run("the same body of another user or under another key is not a duplicate", func(t *testing.T) {
 		s := open(t, guard.Form(""), nil)
-		s.ask("", "x").is(201, "order 1 of x")
-		s.ask("", "x", as("bob")).is(201, "order 2 of x")
+		s.serve("", "x").is(201, "order 1 of x")
+		s.serve("", "x", as("bob")).is(201, "order 2 of x")
 		o := open(t, kept, nil)
-		o.ask("k-1", "x").is(201, "order 1 of x")
-		o.ask("k-2", "x").is(201, "order 2 of x")
+		o.serve("k-1", "x").is(201, "order 1 of x")
+		o.serve("k-2", "x").is(201, "order 2 of x")
 	})
 }
 
 // TestTrapGlobalKeys checks that keys are shared by all users only on request.
 func TestTrapGlobalKeys(t *testing.T) {
 	if _, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders"}); err == nil || !strings.Contains(err.Error(), "the user of a request is unknown") {
-		t.Errorf("it is accepted: %v", err)
+		t.Errorf("Once without User returns %v, want an error about the user", err)
 	}
 	m, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders", Scope: guard.Global})
 	if err != nil {
@@ -157,6 +157,6 @@ func TestTrapGlobalKeys(t *testing.T) {
 	r.Header.Set("Idempotency-Key", "short")
 	m.Wrap(http.NotFoundHandler()).ServeHTTP(w, r)
 	if w.Code != http.StatusBadRequest {
-		t.Errorf("a key that can be guessed is answered with %d", w.Code)
+		t.Errorf("a short key is answered with %d, want 400", w.Code)
 	}
 }

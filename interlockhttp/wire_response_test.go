@@ -24,11 +24,11 @@ func TestAStoredResponseIsDecodedUnchanged(t *testing.T) {
 		}
 		var got *Response
 		if err := (wire{}).Unmarshal(data, &got); err != nil || !equal(got, fullResponse()) {
-			t.Fatalf("it became %+v, %v", got, err)
+			t.Fatalf("the decoded response is %+v, error %v; want %+v", got, err, fullResponse())
 		}
-		clear(data) // which is the engine's
+		clear(data) // the data belongs to the engine
 		if !equal(got, fullResponse()) {
-			t.Fatalf("it shares its memory with what is stored: %+v", got)
+			t.Fatalf("the decoded response shares memory with the data: %+v", got)
 		}
 	}
 }
@@ -42,41 +42,41 @@ func TestMalformedStoredResponsesAreRefused(t *testing.T) {
 	later := append([]byte{wireVersion + 1}, data[1:]...)
 	head := func(status ...byte) []byte { return append([]byte{wireVersion}, append(status, 0, 0, 0, 0)...) }
 	for name, data := range map[string][]byte{
-		"nothing":                    nil,
-		"one of another version":     later,
-		"one with something behind":  append(slices.Clip(data), 0),
-		"a status below 100":         head(99),
-		"a status above 999":         head(0xe8, 0x07), // 1000
-		"one with a field twice":     append([]byte{wireVersion, 0xc8, 1, 0, 2}, 1, 'a', 0, 1, 'a', 0, 0, 0),
-		"one with fields in a mess":  append([]byte{wireVersion, 0xc8, 1, 0, 2}, 1, 'b', 0, 1, 'a', 0, 0, 0),
-		"one with a count too large": append([]byte{wireVersion, 0xc8, 1, 0, 9}, 1, 'a', 0, 0, 0),
+		"no data":                  nil,
+		"another version":          later,
+		"trailing data":            append(slices.Clip(data), 0),
+		"a status below 100":       head(99),
+		"a status above 999":       head(0xe8, 0x07), // 1000
+		"a repeated field":         append([]byte{wireVersion, 0xc8, 1, 0, 2}, 1, 'a', 0, 1, 'a', 0, 0, 0),
+		"fields that are unsorted": append([]byte{wireVersion, 0xc8, 1, 0, 2}, 1, 'b', 0, 1, 'a', 0, 0, 0),
+		"a count that is too high": append([]byte{wireVersion, 0xc8, 1, 0, 9}, 1, 'a', 0, 0, 0),
 	} {
 		var got *Response
 		if err := (wire{}).Unmarshal(data, &got); err == nil || got != nil {
-			t.Errorf("%s is %+v", name, got)
+			t.Errorf("%s is decoded as %+v, want an error", name, got)
 		}
 	}
 	for n := range data {
 		var got *Response
 		if err := (wire{}).Unmarshal(data[:n], &got); err == nil {
-			t.Errorf("%d bytes of %d are an answer", n, len(data))
+			t.Errorf("the first %d of %d bytes are decoded, want an error", n, len(data))
 		}
 	}
 	var got *Response
 	if err := (wire{}).Unmarshal(head(0xc8, 1), &got); err != nil || got.Status != 200 {
-		t.Errorf("the least that is one is %+v, %v", got, err)
+		t.Errorf("the shortest valid response is decoded as %+v, error %v; want the status 200", got, err)
 	}
 }
 
 func TestInvalidResponsesAreNotStored(t *testing.T) {
 	for _, status := range []int{-1, 0, 99, 1000} {
 		if data, err := (&Response{Status: status}).MarshalBinary(); err == nil {
-			t.Errorf("%d is stored as %q", status, data)
+			t.Errorf("a response with the status %d is encoded as %q, want an error", status, data)
 		}
 	}
 	omitted := fullResponse()
 	omitted.Omitted = private
 	if data, err := omitted.MarshalBinary(); err != nil || strings.Contains(string(data), "order 7") || strings.Contains(string(data), "X-Sum") {
-		t.Errorf("an invalid response is stored: %q, %v", data, err)
+		t.Errorf("an omitted response is encoded as %q, error %v; want no body and no trailer", data, err)
 	}
 }

@@ -18,13 +18,14 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-var soon = interlockhttp.Backoff(time.Millisecond, 5*time.Millisecond)
+var shortBackoff = interlockhttp.Backoff(time.Millisecond, 5*time.Millisecond)
 
-// wire returns a client with its own connections, so that none comes from another test.
-func wire(t *testing.T, opts ...interlockhttp.TransportOption) (*http.Client, *http.Transport) {
+// newClient returns a client with its own connections, so that it reuses none of another
+// test.
+func newClient(t *testing.T, opts ...interlockhttp.TransportOption) (*http.Client, *http.Transport) {
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
-	return &http.Client{Transport: interlockhttp.NewTransport(base, append(opts, soon)...), Timeout: 20 * time.Second}, base
+	return &http.Client{Transport: interlockhttp.NewTransport(base, append(opts, shortBackoff)...), Timeout: 20 * time.Second}, base
 }
 
 // net/http resends a request that it considers idempotent when a reused connection breaks.
@@ -39,9 +40,9 @@ func TestNetHTTPDoesNotRetryBehindOurBack(t *testing.T) {
 			t.Run("every send is counted, "+name+" and in "+field, func(t *testing.T) {
 				t.Parallel()
 				var seen, retried atomic.Int64
-				server := httptest.NewServer(everySecondDies(&seen))
+				server := httptest.NewServer(closesOnSecond(&seen))
 				defer server.Close()
-				client, _ := wire(t, interlockhttp.KeyHeader(field), interlockhttp.OnRetry(func(interlockhttp.Retry) { retried.Add(1) }))
+				client, _ := newClient(t, interlockhttp.KeyHeader(field), interlockhttp.OnRetry(func(interlockhttp.Retry) { retried.Add(1) }))
 				const intents = 10
 				for range intents {
 					req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, make())
@@ -53,19 +54,19 @@ func TestNetHTTPDoesNotRetryBehindOurBack(t *testing.T) {
 					resp.Body.Close()
 				}
 				if retried.Load() == 0 {
-					t.Error("no connection broke")
+					t.Error("no connection broke, so the test proves nothing")
 				}
 				if seen.Load() != intents+retried.Load() {
-					t.Errorf("the server saw %d requests; we know of %d and %d retries", seen.Load(), intents, retried.Load())
+					t.Errorf("the server got %d requests, want %d and the %d retries", seen.Load(), intents, retried.Load())
 				}
 			})
 		}
 	}
 }
 
-// everySecondDies answers the first request on a connection, and closes the connection
+// closesOnSecond answers the first request on a connection, and closes the connection
 // after reading the second.
-func everySecondDies(seen *atomic.Int64) http.Handler {
+func closesOnSecond(seen *atomic.Int64) http.Handler {
 	var used sync.Map
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen.Add(1)
@@ -105,22 +106,22 @@ func TestTheServerSeesOneKeyAndOneBody(t *testing.T) {
 			start(server)
 			defer server.Close()
 			client := server.Client()
-			client.Transport = interlockhttp.NewTransport(client.Transport, soon)
+			client.Transport = interlockhttp.NewTransport(client.Transport, shortBackoff)
 			resp, err := client.Post(server.URL, "text/plain", io.MultiReader(strings.NewReader("pay 7 "), strings.NewReader("euros")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
 			if len(keys) != 4 || len(bodies) != 4 || resp.StatusCode != http.StatusOK {
-				t.Fatalf("the server saw the keys %q and the bodies %q", keys, bodies)
+				t.Fatalf("the server got the keys %q and the bodies %q, want 4 of each", keys, bodies)
 			}
 			for i := range keys {
 				if keys[i] != keys[0] || bodies[i] != "pay 7 euros" {
-					t.Errorf("send %d: %q with key %q", i+1, bodies[i], keys[i])
+					t.Errorf("try %d has the body %q and the key %q, want those of the first", i+1, bodies[i], keys[i])
 				}
 			}
 			if len(conns) != 1 {
-				t.Errorf("%d connections for one request: answers in between were not read", len(conns))
+				t.Errorf("the tries used %d connections, want 1: earlier responses were not drained", len(conns))
 			}
 		})
 	}
@@ -129,11 +130,11 @@ func TestTheServerSeesOneKeyAndOneBody(t *testing.T) {
 func TestRealTransportErrors(t *testing.T) {
 	sends := func(t *testing.T, base http.RoundTripper, req *http.Request) (int, error) {
 		tries := 1
-		rt := interlockhttp.NewTransport(base, soon, interlockhttp.OnRetry(func(interlockhttp.Retry) { tries++ }))
+		rt := interlockhttp.NewTransport(base, shortBackoff, interlockhttp.OnRetry(func(interlockhttp.Retry) { tries++ }))
 		resp, err := rt.RoundTrip(req)
 		if err == nil {
 			resp.Body.Close()
-			t.Fatalf("it was answered with %d", resp.StatusCode)
+			t.Fatalf("the response is %d, want an error", resp.StatusCode)
 		}
 		return tries, err
 	}
@@ -153,14 +154,14 @@ func TestRealTransportErrors(t *testing.T) {
 		tries, err := sends(t, &http.Transport{}, request(t, "http://"+l.Addr().String()))
 		var gaveUp *interlockhttp.GaveUpError
 		if tries != 4 || !errors.Is(err, syscall.ECONNREFUSED) || !errors.As(err, &gaveUp) || gaveUp.Sent {
-			t.Errorf("%d tries, %v", tries, err)
+			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
 	t.Run("also if a header has a tab, which is allowed", func(t *testing.T) {
 		req := request(t, "http://127.0.0.1:1/")
 		req.Header.Set("X-Note", "a\tb")
 		if tries, err := sends(t, &http.Transport{}, req); tries != 4 {
-			t.Errorf("%d tries, %v", tries, err)
+			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
 	t.Run("a dropped connection is retried, and the request may have arrived", func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestRealTransportErrors(t *testing.T) {
 		tries, err := sends(t, &http.Transport{DisableKeepAlives: true}, request(t, server.URL))
 		var gaveUp *interlockhttp.GaveUpError
 		if tries != 4 || !errors.As(err, &gaveUp) || !gaveUp.Sent {
-			t.Errorf("%d tries, %v", tries, err)
+			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
 	t.Run("a transport timeout is retried", func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestRealTransportErrors(t *testing.T) {
 		tries, err := sends(t, &http.Transport{ResponseHeaderTimeout: 10 * time.Millisecond}, request(t, server.URL))
 		var netErr net.Error
 		if tries != 4 || !errors.As(err, &netErr) || !netErr.Timeout() {
-			t.Errorf("%d tries, %v", tries, err)
+			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
 	t.Run("an unknown certificate authority is not retried", func(t *testing.T) {
@@ -192,14 +193,14 @@ func TestRealTransportErrors(t *testing.T) {
 		tries, err := sends(t, &http.Transport{}, request(t, server.URL))
 		var gaveUp *interlockhttp.GaveUpError
 		if tries != 1 || !errors.As(err, &gaveUp) || gaveUp.Sent {
-			t.Errorf("%d tries, %v", tries, err)
+			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
 	t.Run("a server without TLS is not retried over https", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		defer server.Close()
 		if tries, err := sends(t, &http.Transport{}, request(t, "https"+strings.TrimPrefix(server.URL, "http"))); tries != 1 {
-			t.Errorf("%d tries, %v", tries, err)
+			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
 	for name, spoil := range map[string]func(*http.Request){
@@ -217,7 +218,7 @@ func TestRealTransportErrors(t *testing.T) {
 			tries, err := sends(t, &http.Transport{}, req)
 			var gaveUp *interlockhttp.GaveUpError
 			if tries != 1 || errors.As(err, &gaveUp) || errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("%d tries, %v", tries, err)
+				t.Errorf("the transport made %d tries and returned %v", tries, err)
 			}
 		})
 	}
@@ -231,7 +232,7 @@ func TestRealTransportErrors(t *testing.T) {
 		defer cancel()
 		tries, err := sends(t, &http.Transport{}, request(t, server.URL).WithContext(ctx))
 		if tries != 1 || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%d tries, %v", tries, err)
+			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
 }
