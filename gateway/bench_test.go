@@ -60,7 +60,7 @@ func BenchmarkProxies(b *testing.B) {
 						b.Fatal(err)
 					}
 					if io.Copy(io.Discard, resp.Body); resp.StatusCode != http.StatusOK {
-						b.Fatal(resp.Status)
+						b.Fatalf("the status is %s, want 200", resp.Status)
 					}
 					resp.Body.Close()
 				}

@@ -18,7 +18,7 @@ type builder struct {
 	*snapshot
 	client *interlock.Client
 	log    *slog.Logger
-	before resources // of the snapshot that this one replaces
+	before resources // the resources of the snapshot that this one replaces
 }
 
 // newSnapshot builds the snapshot of a configuration. It reuses the resources of before,

@@ -7,7 +7,7 @@ import (
 )
 
 // A detachedLock waits for its lock only while the client is connected, but then holds it
-// until the upstream has answered: the upstream goes on working without the client.
+// until the upstream has answered: the upstream continues when the client disconnects.
 type detachedLock struct {
 	interlock.Locker
 	key     string

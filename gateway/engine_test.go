@@ -54,7 +54,7 @@ func TestAnEngineThatIsDown(t *testing.T) {
 					t.Errorf("%s: the event is %+v, want the outcome %s", when, e, c.event)
 				}
 				if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusCreated {
-					t.Errorf("%s: an unguarded path gets %v", when, got)
+					t.Errorf("%s: an unguarded path gets %v, want 201", when, got)
 				}
 				w.Heal()
 				if got := s.sendUntilGuarded("b-" + when[:2]); got.StatusCode != http.StatusCreated || got.Header.Get("Interlock-Unguarded") != "" {

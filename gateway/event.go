@@ -12,11 +12,11 @@ import (
 // An Event is one rule's work on one request. Method, Path and the key of a lock are the
 // client's bytes: escape them before you print them.
 type Event struct {
-	Rule    string  `json:"rule"`           // its name
+	Rule    string  `json:"rule"`           // the rule's name
 	Verb    string  `json:"verb"`           // lock, once or submit
-	Key     string  `json:"key"`            // of the lock; for a guard, the id of its record, as the admin API lists it
+	Key     string  `json:"key"`            // the lock's key or, for a guard, the id of its record; as the admin API lists it
 	Outcome string  `json:"outcome"`        // ran, replayed, refused, waited, unguarded, local, shadowed, unknown, failed
-	Code    string  `json:"code,omitempty"` // of the problem, if the request was refused
+	Code    string  `json:"code,omitempty"` // the code of the problem, if the request was refused
 	Method  string  `json:"method"`
 	Path    string  `json:"path"` // cut after 1 KiB
 	Status  int     `json:"status"`

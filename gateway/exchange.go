@@ -22,7 +22,7 @@ import (
 //	  rewrite           sets the outgoing header                 header.go, sendonce.go
 //	  receive, fail     takes the response, or explains why not  response.go, failure.go
 //
-// Each call returns a result to the one before. ruleStep.report turns the result of a rule
+// Each call returns a result to its caller. ruleStep.report turns the result of a rule
 // into a log line and an event (accesslog.go, event.go).
 
 // An exchange is a request and what the gateway knows about it before the first rule

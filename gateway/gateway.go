@@ -63,14 +63,14 @@ type Options struct {
 // A Gateway is a handler whose rules can be replaced while it serves.
 type Gateway struct {
 	options Options
-	name    string // in the Via field
+	name    string // the gateway's name in the Via field
 	current atomic.Pointer[snapshot]
 	sample  logSample
 	bodies  atomic.Int64 // bytes of guarded bodies in memory
 
 	mu       sync.Mutex // for Reload and Close
 	closed   bool
-	cleanup  sync.WaitGroup // of replaced snapshots
+	cleanup  sync.WaitGroup // goroutines that clean up replaced snapshots
 	draining chan struct{}  // closed once the last replaced snapshot is cleaned up; nil before the first reload
 }
 

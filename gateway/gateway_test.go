@@ -34,7 +34,7 @@ type site struct {
 	events  chan gateway.Event
 	engine  engine.Engine // nil: the memory engine
 
-	contexts chan context.Context // of requests, after collectContexts
+	contexts chan context.Context // the contexts of requests; nil before collectContexts
 }
 
 // withRules returns a configuration with rules. It trusts every client on this machine as

@@ -95,7 +95,7 @@ func (x *exchange) setForwarded(p *httputil.ProxyRequest) {
 		}
 	}
 	// SetXForwarded appends to X-Forwarded-For, and overwrites the host and the protocol.
-	// So the first is restored before the call, and the others after it.
+	// So X-Forwarded-For is restored before the call, and the host and the protocol after it.
 	keep("X-Forwarded-For", "Forwarded")
 	p.SetXForwarded()
 	keep("X-Forwarded-Host", "X-Forwarded-Proto")

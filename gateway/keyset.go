@@ -37,7 +37,7 @@ type keySet struct {
 
 const (
 	refreshInterval = time.Hour       // between two loads of known keys
-	retryInterval   = 5 * time.Second // at least, between two loads, even if tokens name unknown keys
+	retryInterval   = 5 * time.Second // minimum time between two loads, even if tokens name unknown keys
 	loadTimeout     = 5 * time.Second
 	maxKeySet       = 1 << 20 // bytes
 	maxTrials       = 16      // keys tried for a token that names none

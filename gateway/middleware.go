@@ -17,7 +17,7 @@ import (
 // reload if its reuse key stays the same, with the state of its guard.
 type middleware struct {
 	handler http.Handler
-	name    string                      // of the rule
+	name    string                      // the rule's name
 	noKey   atomic.Uint64               // requests that passed because they had no key
 	close   func(context.Context) error // nil for a lock, which keeps no state
 	stats   func() guard.Stats          // nil for a lock

@@ -25,7 +25,7 @@ type authenticator interface {
 // An identity is an authenticated sender.
 type identity struct {
 	user   string
-	claims map[string]any // of the verified token, if the principal is a JWT
+	claims map[string]any // the claims of the verified token, if the principal is a JWT
 }
 
 // errKeysUnavailable means that no token can be verified now. The sender is not to blame.

@@ -145,7 +145,7 @@ func TestADuplicateOfARunningRequest(t *testing.T) {
 }
 
 // If a client disconnects, its lock stays held while the upstream works.
-func TestAClientThatLeaves(t *testing.T) {
+func TestAClientThatDisconnects(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 	lock.Do.Wait = rule.Try
 	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
@@ -262,7 +262,7 @@ func TestASlowBody(t *testing.T) {
 }
 
 // If a client disconnects during the response, the outcome is still known.
-func TestAClientThatLeavesDuringTheResponse(t *testing.T) {
+func TestAClientThatDisconnectsDuringTheResponse(t *testing.T) {
 	cfg := withRules(charge())
 	cfg.Limits.Response = 1000
 	var s *site

@@ -42,7 +42,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 // Without a rule, WebSocket upgrades pass; no other upgrade does.
 func TestUpgrades(t *testing.T) {
 	s := open(t, withRules(on("* /orders", rule.Lock, "order", guard.Policy{Name: "order"})), http.HandlerFunc(echo))
-	// upgrade asks for another protocol. It returns the echo of hello if the upstream
+	// upgrade requests another protocol. It returns the echo of hello if the upstream
 	// switches, and otherwise the response.
 	upgrade := func(path, protocol string) (status int, text string) {
 		conn, err := net.Dial("tcp", s.front.Listener.Addr().String())

@@ -21,8 +21,8 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		return nil, err
 	}
 	var keys []jose.JSONWebKey
-	// Each key is decoded on its own: a key of an unsupported type must not spoil the
-	// set.
+	// Each key is decoded separately, so that a key of an unsupported type does not make the
+	// whole set invalid.
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
 		// IsPublic also excludes symmetric keys: a secret in a published set is no

@@ -44,7 +44,7 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	for _, path := range []string{"/other", "/optional", "/shadow"} {
 		all.Go(func() {
 			if got := s.send("POST", path, strings.Repeat(body, 10)); got.StatusCode != http.StatusOK {
-				t.Errorf("%s gets %v", path, got)
+				t.Errorf("a request to %s gets %v, want 200", path, got)
 			}
 		})
 		<-d.arrived

@@ -130,7 +130,7 @@ func TestShadow(t *testing.T) {
 }
 
 // A shadow rule does not disable the rules after it, and refuses no ambiguous path.
-func TestAShadowInFront(t *testing.T) {
+func TestAShadowRuleBeforeAnother(t *testing.T) {
 	shadow := on("POST /", rule.Lock, "all", guard.Policy{Name: "all"})
 	shadow.Shadow = true
 	s := open(t, withRules(shadow, orders()), nil)

@@ -19,7 +19,7 @@ import (
 type settings struct {
 	limits      config.Limits
 	timeouts    config.Timeouts
-	secrets     [][]byte // of the file, newest first
+	secrets     [][]byte // the file's secrets, newest first
 	tokens      *guard.Tokens
 	tokenSecret []byte // a random one, if the file has none
 	secretsHash string // changes with the secrets and the tokens section

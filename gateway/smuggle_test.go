@@ -308,7 +308,7 @@ func TestFields(t *testing.T) {
 		}
 		for _, name := range removed {
 			if h[name] != nil {
-				t.Errorf("%s is %q", name, h[name])
+				t.Errorf("the upstream gets %s: %q, want it removed", name, h[name])
 			}
 		}
 	})
@@ -336,7 +336,7 @@ func TestFields(t *testing.T) {
 		}
 		for _, name := range removed {
 			if h[name] != nil {
-				t.Errorf("%s is %q", name, h[name])
+				t.Errorf("the upstream gets %s: %q, want it removed", name, h[name])
 			}
 		}
 	})

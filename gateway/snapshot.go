@@ -16,7 +16,7 @@ type snapshot struct {
 	rules     []*ruleHandler
 	backend   *backend // for requests that match no rule
 	settings  *settings
-	issuers   map[string]tokenIssuer // by form
+	issuers   map[string]tokenIssuer // the issuers of tokens, by form
 	stripped  map[string]bool        // principal headers, which only trusted proxies may set
 	resources resources
 

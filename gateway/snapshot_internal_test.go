@@ -60,7 +60,7 @@ func TestReloadReusesUnchangedResources(t *testing.T) {
 		t.Setenv("GATEWAY_TEST_SECRET", "0123456789abcdef0123456789abcdef")
 		next, err := newSnapshot(configured(c.change), client, log, first)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("a change of %s is refused: %v", name, err)
 			continue
 		}
 		if kept := next.rules[0].middleware == first.rules[0].middleware; kept != c.guard {
@@ -70,7 +70,7 @@ func TestReloadReusesUnchangedResources(t *testing.T) {
 			t.Errorf("after a change of %s the connections are kept: %v", name, kept)
 		}
 		if err := next.resources.close(t.Context(), first.resources); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("after a change of %s, closing the resources failed: %v", name, err)
 		}
 	}
 	closed := 0

@@ -12,8 +12,8 @@ func TestStats(t *testing.T) {
 	more := on("POST /returns", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 	s := open(t, withRules(orders(), more, on("POST /locked", rule.Lock, "k", guard.Policy{})), nil)
 	for range 2 {
-		s.send(http.MethodPost, "/orders", "{}", key("an-order-of-somebody"))
-		s.send(http.MethodPost, "/returns", "{}", key("a-return-of-somebody"))
+		s.send(http.MethodPost, "/orders", "{}", key("order-key-1"))
+		s.send(http.MethodPost, "/returns", "{}", key("return-key-1"))
 	}
 	all := s.gateway.Stats()
 	got := all["order"]

@@ -8,7 +8,7 @@ import (
 // The default bounds of a waitLimit. A guard has the same.
 const (
 	maxWaitersPerKey = 1000
-	maxWaiters       = 10_000 // of one rule
+	maxWaiters       = 10_000 // per rule
 )
 
 // errTooManyWaiters becomes the problem too_many_waiters; see answer.
@@ -42,7 +42,7 @@ func (l *waitLimit) enter(key string) bool {
 	return true
 }
 
-// leave ends what enter began.
+// leave counts a waiter that has got the lock or given up.
 func (l *waitLimit) leave(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,7 +53,7 @@ func (q *request) readBody() (data []byte, err error) {
 	case q.ContentLength > limit:
 		return nil, errTooLarge
 	}
-	if d := q.settings.bodyTimeout; d > 0 && q.settings.shadow == nil { // not in shadow mode: an expired deadline ends the request's context
+	if d := q.settings.bodyTimeout; d > 0 && q.settings.shadow == nil { // shadow mode sets no deadline, because an expired one ends the request's context
 		c := http.NewResponseController(q.w)
 		if c.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer func() {

@@ -254,7 +254,7 @@ func (c *capture) sniffType() {
 	c.header.add("Content-Type", kind)
 }
 
-// response fills r with what is stored of the response.
+// response sets r to the part of the response that is stored.
 func (c *capture) response(r *Response, s *settings) {
 	if c.writeErr != nil && c.omitted == "" {
 		c.omitted = brokenOff // the handler may have stopped at the write error

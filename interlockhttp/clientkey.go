@@ -40,7 +40,7 @@ type keyed struct{}
 // An intent is the key that all tries of a request share.
 type intent struct {
 	key   string
-	value string // of the header field: the key, quoted or not
+	value string // the value of the header field: the key, quoted or not
 }
 
 // intentOf returns the key of a request: from its header, its context, or the request
@@ -117,8 +117,8 @@ func quoteKey(key string) string {
 }
 
 // setField sets the header field of the key in lower case, which hides it from net/http.
-// net/http resends a request with an idempotency key by itself when a reused connection
-// breaks, without a pause and without counting. It only looks for the canonical names,
+// When a reused connection breaks, net/http resends a request with an idempotency key at
+// once, and the Transport cannot count that. net/http looks for the canonical names only,
 // while servers accept any case.
 func (n intent) setField(h http.Header, field string) {
 	for name := range h {

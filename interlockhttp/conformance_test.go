@@ -22,10 +22,10 @@ import (
 type mode string
 
 const (
-	bare   mode = "bare" // by net/http alone
-	strict mode = "strict"
-	tee    mode = "tee"
-	submit mode = "submit"
+	bare   mode = "bare"   // by net/http alone
+	strict mode = "strict" // by Once
+	tee    mode = "tee"    // by Once with Tee
+	submit mode = "submit" // by Submit
 )
 
 // A conformanceServer serves all scenarios in all modes.
@@ -205,7 +205,7 @@ func (a scenario) replayed(t *testing.T, w mode, first, again reply) {
 	}
 	if first.status != again.status || first.body != again.body || !slices.Equal(first.trailer, again.trailer) ||
 		!slices.Equal(first.without(drop...), again.without(drop...)) || !again.open {
-		t.Errorf("%s:\nfirst %s\nagain %s", w, &first, &again)
+		t.Errorf("%s: the replay differs from the first response:\nfirst %s\nagain %s", w, &first, &again)
 	}
 	if _, found := again.field("Idempotent-Replayed"); !found {
 		t.Errorf("%s: the response is not marked as a replay: %s", w, &again)

@@ -132,7 +132,7 @@ func TestEngine(t *testing.T) {
 
 // TestRecords replaces stored responses by damaged ones.
 func TestRecords(t *testing.T) {
-	key := func(b byte) *guard.Ring {
+	ringOf := func(b byte) *guard.Ring {
 		ring, err := guard.NewRing(guard.Secret{Name: string(rune(0x60 + b)), Key: []byte{31: b}})
 		if err != nil {
 			t.Fatal(err)
@@ -140,14 +140,14 @@ func TestRecords(t *testing.T) {
 		return ring
 	}
 	for name, opt := range map[string]guard.Option{
-		"that is encrypted with an unknown key": guard.Encrypt(key(2)),
+		"that is encrypted with an unknown key": guard.Encrypt(ringOf(2)),
 		"that does not decode":                  guard.WithCodec(otherCodec{}),
 	} {
 		t.Run("a stored response "+name+" is neither replayed nor run again", func(t *testing.T) {
 			e := memory.New()
-			writer := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(key(1))))
+			writer := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(ringOf(1))))
 			writer.serve("k-1", "x").is(201, "order 1 of x")
-			reader := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(key(1)), opt))
+			reader := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(ringOf(1)), opt))
 			p := reader.serve("k-1", "x").problem(500, interlockhttp.RecordCorrupt)
 			if p.Retryable {
 				t.Error("the problem is retryable")

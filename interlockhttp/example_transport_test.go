@@ -16,10 +16,10 @@ import (
 // The server is overloaded twice. The transport retries with the same key.
 func ExampleTransport() {
 	var keys []string
-	var asked atomic.Int64
+	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keys = append(keys, r.Header.Get("Idempotency-Key"))
-		if asked.Add(1) < 3 {
+		if requests.Add(1) < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -93,9 +93,9 @@ func (p Payment) JSON() io.Reader {
 
 // overloadedBank refuses the first request and accepts the second.
 func overloadedBank() *httptest.Server {
-	var asked atomic.Int64
+	var requests atomic.Int64
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked.Add(1) == 1 {
+		if requests.Add(1) == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

@@ -138,7 +138,7 @@ func (q *request) fingerprint(n int) (string, error) {
 	return d.sum(), nil
 }
 
-// path returns the path, and the one that was sent if they differ: two paths that
+// path returns the path, followed by the sent path if the two differ: two paths that
 // [http.StripPrefix] made equal are different requests.
 func (q *request) path() string {
 	path := q.URL.EscapedPath()

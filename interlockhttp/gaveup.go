@@ -14,7 +14,7 @@ type GaveUpError struct {
 	Tries int
 	Key   string // for a later retry, see [WithKey]; not in the text, which is logged
 	Sent  bool   // a try may have reached the server: the outcome is unknown
-	Err   error  // of the last try, or why there was no further one
+	Err   error  // the error of the last try, or the reason why there was no further try
 }
 
 // Error implements error.

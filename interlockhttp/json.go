@@ -29,7 +29,7 @@ func lookupJSON(body []byte, path []string) (string, error) {
 	case found == "":
 		return "", errNoKey
 	case strings.ContainsRune(found, utf8.RuneError):
-		return "", errBadByte // it may replace any invalid bytes, so different keys would be equal
+		return "", errBadByte // U+FFFD may stand for any invalid bytes, so different keys would be equal
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return "", errors.New("the body has more than one JSON value")

@@ -42,7 +42,7 @@ func TestFramingIsNotKept(t *testing.T) {
 	}
 	for _, name := range fields {
 		if got, ok := stored[name]; ok {
-			t.Errorf("%s is stored: %q", name, got)
+			t.Errorf("the field %s is stored as %q, want it left out", name, got)
 		}
 	}
 }

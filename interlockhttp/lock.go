@@ -20,7 +20,7 @@ import (
 // A request without a key is refused. If the lock is lost, the handler's context is
 // canceled.
 //
-// The lock is held while the handler runs, so a slow client delays the others. With
+// The lock is held while the handler runs, so a slow client delays other requests. With
 // [MaxBody] or [BodyTimeout] the body is read before the lock is acquired; the server's
 // WriteTimeout bounds the response.
 func Lock(client *interlock.Client, name string, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// An Option sets what is not part of a middleware's policy.
+// An Option configures a middleware, besides its policy.
 type Option func(*settings)
 
 // settings collects the options.
@@ -226,8 +226,8 @@ func Tee() Option { return func(s *settings) { s.tee = true } }
 //
 // Replace a secret in three steps: add the new one behind the old one in every process,
 // move it to the front, and drop the old one when its last record has expired. A process
-// without the new secret takes a repeat for another request, and answers with a problem
-// that asks for a new key.
+// without the new secret treats a repeat as another request, and refuses it with
+// [KeyReused].
 func Secrets(newest []byte, older ...[]byte) Option {
 	return func(s *settings) {
 		s.secrets = nil

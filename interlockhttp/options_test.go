@@ -212,7 +212,7 @@ func TestAllow(t *testing.T) {
 		t.Errorf("the problem is %+v", p)
 	}
 	s.ran(1)
-	t.Run("also if only the Location was kept", func(t *testing.T) {
+	t.Run("Allow decides about a response of which only the Location was kept", func(t *testing.T) {
 		s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "/orders/1")
 			_ = http.NewResponseController(w).Flush()

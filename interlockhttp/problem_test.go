@@ -123,14 +123,14 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	})
-	t.Run("no code asks for a new key where the work may have been done", func(t *testing.T) {
+	t.Run("no code requires a new key where the work may have been done", func(t *testing.T) {
 		for _, c := range []Code{BodyBroken, UserMissing, OutcomeUnknown, ResultUnavailable, RecordCorrupt} {
 			if !newProblem(c).SameKey {
-				t.Errorf("%s advises a new key", c)
+				t.Errorf("the code %s requires a new key, want the same key", c)
 			}
 		}
 	})
-	t.Run("no text asks for a new key either", func(t *testing.T) {
+	t.Run("the texts of such codes advise against a new key", func(t *testing.T) {
 		for _, c := range []Code{OutcomeUnknown, ResultUnavailable, RecordCorrupt, UpstreamUnknown} {
 			if !strings.Contains(en[c].detail, "Do not retry with a new key") || !strings.Contains(zh[c].detail, "请勿更换幂等键") {
 				t.Errorf("the texts of %s do not advise against a new key: %q and %q", c, en[c].detail, zh[c].detail)

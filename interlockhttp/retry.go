@@ -17,8 +17,8 @@ type Retry struct {
 	Intent  string        // the first 8 bytes of a hash of the key, in hex
 	Attempt int           // tries so far
 	After   time.Duration // the pause that follows
-	Status  int           // of the response; zero without one
-	Code    Code          // of the problem in it; empty without one
+	Status  int           // the status of the response; zero without one
+	Code    Code          // the code of the problem in the response; empty without one
 	Err     error         // why there was no response
 }
 

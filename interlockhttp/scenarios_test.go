@@ -475,7 +475,7 @@ var panicActs = []scenario{
 			w.WriteHeader(1000)
 		}()
 		w.WriteHeader(http.StatusCreated)
-		fmt.Fprint(w, "all the same")
+		fmt.Fprint(w, "created")
 	}},
 }
 

@@ -83,7 +83,7 @@ const outcomeClosed = 1 << 8
 type outcomeContext struct {
 	context.Context
 	middleware *Middleware
-	outer      *outcomeContext // of an outer middleware
+	outer      *outcomeContext // the context of an outer middleware, or nil
 	outcome    atomic.Uint32   // an Outcome, or outcomeClosed; atomic, since goroutines of the handler may call Settle
 }
 

@@ -12,7 +12,7 @@ import (
 // Shadowed describes a request that would not have run without [Shadow].
 type Shadowed struct {
 	Guard   string    // the policy's name; empty for a lock
-	Method  string    // of the request
+	Method  string    // the method of the request
 	Route   string    // the pattern that matched, or the path
 	Problem *Problem  // the problem it would have got; nil if it would have got a replay
 	Replay  *Response // the replay it would have got; nil if it would have got a problem

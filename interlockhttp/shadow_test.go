@@ -93,7 +93,7 @@ func TestShadow(t *testing.T) {
 			}
 		})
 	})
-	t.Run("Settle works, and a request that passes twice counts once", func(t *testing.T) {
+	t.Run("Settle works, and a request that passes the middleware twice counts once", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept)
 		s.mux = http.NewServeMux()
 		s.mux.Handle("/orders", s.once.Wrap(s.once.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -65,7 +65,7 @@ func TestTrapIdentity(t *testing.T) {
 			read(t, w.Result()).is(201, fmt.Sprintf("order %d of x", i+1))
 		}
 	})
-	t.Run("two tenants with one user name and one key are two", func(t *testing.T) {
+	t.Run("two tenants with the same user name and key share no response", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.User(func(r *http.Request) string {
 			return r.Header.Get("X-Tenant") + "/" + r.Header.Get("X-User")
 		}))

@@ -157,7 +157,7 @@ func TestRealTransportErrors(t *testing.T) {
 			t.Errorf("the transport made %d tries and returned %v", tries, err)
 		}
 	})
-	t.Run("also if a header has a tab, which is allowed", func(t *testing.T) {
+	t.Run("a request with a tab in a header, which is allowed, is retried", func(t *testing.T) {
 		req := request(t, "http://127.0.0.1:1/")
 		req.Header.Set("X-Note", "a\tb")
 		if tries, err := sends(t, &http.Transport{}, req); tries != 4 {

@@ -67,7 +67,7 @@ func (l *addressLimits) addFailure(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x, now := l.get(address), time.Now()
-	// Otherwise single mistakes over weeks would add up to a block.
+	// Old failures are forgotten, so that single mistakes over weeks do not add up to a block.
 	if now.Sub(x.failed) > failureMemory {
 		x.failures = 0
 	}

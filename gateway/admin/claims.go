@@ -285,7 +285,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 		}
 		// Read again for the response: Resolve does not return the new record.
 		rec, err := records.Lookup(ctx, id)
-		if out = claim(rec); err != nil { // the claim is resolved all the same
+		if out = claim(rec); err != nil { // the claim is resolved, even if it cannot be read again
 			out = was
 		}
 		return nil
@@ -344,7 +344,7 @@ func (s *Server) listTokens(ctx context.Context, in *struct{ PageQuery }) (*body
 			}
 		}
 	}
-	// Without this, the filter would read up to maxPages pages and accept none of them.
+	// Without this check, claims would read up to maxPages pages and accept no record.
 	if len(guards) == 0 {
 		return answer(Claims{Claims: []Claim{}}), nil
 	}

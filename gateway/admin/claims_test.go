@@ -103,11 +103,11 @@ func TestClaims(t *testing.T) {
 			var failed *guard.FailedError
 			switch {
 			case word == "failed" && (!errors.As(err, &failed) || !strings.Contains(err.Error(), want)):
-				t.Errorf("%s: a caller gets %q, %v", outcome, got, err)
+				t.Errorf("%s: a caller gets %q, %v; want a FailedError with %q", outcome, got, err, want)
 			case outcome == "done" && !errors.Is(err, guard.ErrNoResult):
-				t.Errorf("%s: a caller gets %q, %v", outcome, got, err)
+				t.Errorf("%s: a caller gets %q, %v; want ErrNoResult", outcome, got, err)
 			case word != "failed" && outcome != "done" && (err != nil || got != want):
-				t.Errorf("%s: a caller gets %q, %v", outcome, got, err)
+				t.Errorf("%s: a caller gets %q, %v; want %q", outcome, got, err, want)
 			}
 		}
 	})
@@ -118,7 +118,7 @@ func TestClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer m.Close(t.Context())
-		h := m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the bank hung up") }))
+		h := m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the bank closed the connection") }))
 		pay := func() (resp *httptest.ResponseRecorder) {
 			defer func() { _ = recover() }()
 			r := httptest.NewRequest(http.MethodPost, "/pay", strings.NewReader("{}"))

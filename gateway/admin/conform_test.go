@@ -115,7 +115,7 @@ func conforms(t *testing.T, api *admin.Server, method, path string, resp *http.R
 		}
 	}
 	if csp := resp.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
-		t.Errorf("%s %s: the content security policy is %q", method, path, csp)
+		t.Errorf("%s %s: the content security policy is %q, want default-src 'none' without unsafe", method, path, csp)
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if !strings.HasSuffix(media, "json") || method == http.MethodHead {
@@ -131,7 +131,7 @@ func conforms(t *testing.T, api *admin.Server, method, path string, resp *http.R
 	}
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatalf("%s %s: %v in %s", method, path, err, text)
+		t.Fatalf("%s %s: the response %s is not JSON: %v", method, path, text, err)
 	}
 	if err := schema.Validate(v); err != nil {
 		t.Errorf("%s %s answers %d with %s\nwhich does not match the document: %v", method, path, resp.StatusCode, text, err)
@@ -161,7 +161,7 @@ func TestDocument(t *testing.T) {
 		for path, operations := range d.Paths {
 			for method, op := range operations {
 				if op.OperationID == "" || seen[op.OperationID] || op.Summary == "" {
-					t.Errorf("%s %s has the id %q and the summary %q", method, path, op.OperationID, op.Summary)
+					t.Errorf("%s %s has the id %q and the summary %q, want a unique id and a summary", method, path, op.OperationID, op.Summary)
 				}
 				seen[op.OperationID] = true
 				for status, answer := range op.Responses {
@@ -196,7 +196,7 @@ func TestDocument(t *testing.T) {
 	t.Run("an invalid prefix is refused", func(t *testing.T) {
 		for _, prefix := range []string{"admin", "/admin/", "/{x}", "/"} {
 			if _, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: openConfig(), Prefix: prefix}); err == nil {
-				t.Errorf("%q was accepted", prefix)
+				t.Errorf("New accepts the prefix %q, want an error", prefix)
 			}
 		}
 	})

@@ -199,7 +199,7 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a stream ends with its session", func(t *testing.T) {
+	t.Run("a session cookie is enough to open a stream", func(t *testing.T) {
 		w := open(t, withTokens)
 		w.get("/api/v1/events").problem(401, admin.Unauthenticated)
 		value, _, _ := strings.Cut(w.post("/api/v1/session", map[string]any{"token": viewer}).header.Get("Set-Cookie"), ";")

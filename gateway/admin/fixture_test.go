@@ -29,7 +29,7 @@ type fixture struct {
 	api    *admin.Server
 	server *httptest.Server
 	log    *bytes.Buffer
-	header http.Header // of every request
+	header http.Header // header fields that every request has
 }
 
 // open returns a fixture with a server. The changes are applied to its options first.

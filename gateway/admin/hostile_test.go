@@ -84,7 +84,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 			}
 			var l admin.LockDetail
 			if w.get(path).into(&l); l.Key != name || len(l.Holders) != 1 {
-				t.Fatalf("%q is returned as %+v", name, l)
+				t.Fatalf("the path of %q returns the lock %+v", name, l)
 			}
 			if i%10 == 0 {
 				head, query, _ := strings.Cut(path, "?")
@@ -92,7 +92,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the audit log and the log contain them escaped", func(t *testing.T) {
+	t.Run("the audit log and the log contain hostile names escaped", func(t *testing.T) {
 		var audit admin.Audit
 		w.get("/api/v1/audit?limit=1000").into(&audit)
 		if len(audit.Entries) != 50 {
@@ -125,11 +125,11 @@ func TestSecurity32HostileNames(t *testing.T) {
 			var list admin.Claims
 			w.get("/api/v1/claims?guard=" + url.QueryEscape(name)).into(&list)
 			if len(list.Claims) != 1 || list.Claims[0].Guard != name || list.Claims[0].ID != id {
-				t.Fatalf("%q lists %+v", name, list.Claims)
+				t.Fatalf("the claims of the guard %q are %+v, want %s only", name, list.Claims, id)
 			}
 			var c admin.ClaimDetail
 			if w.get(pathOf("claims", id)).into(&c); c.ID != id {
-				t.Errorf("%q is returned as %+v", id, c)
+				t.Errorf("the path of %q returns the claim %+v", id, c)
 			}
 			_ = g.Close(t.Context())
 		}

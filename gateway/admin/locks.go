@@ -198,7 +198,7 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 		if len(keys) != in.Body.Confirm {
 			return problem(Conflict, "%d locks match, and confirm is %d: list them again, and confirm the number", len(keys), in.Body.Confirm)
 		}
-		// One failed lock does not stop the others; the response lists it.
+		// If one lock cannot be released, the next ones still are; the response lists it.
 		for _, key := range keys {
 			if _, err := s.forceRelease(ctx, client, key, in.Body.Reason); err != nil {
 				p := explain(err)

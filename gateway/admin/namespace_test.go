@@ -65,7 +65,7 @@ func TestNamespace(t *testing.T) {
 			var lock admin.LockDetail
 			w.get(pathOf("locks", key)).into(&lock)
 			if len(lock.Holders) != 0 {
-				t.Errorf("%s is shown as %+v", key, lock)
+				t.Errorf("the lock %s is shown as %+v, want no holders", key, lock)
 			}
 			w.post(pathOf("locks", key)+"/release", reasonBody)
 		}
@@ -89,7 +89,7 @@ func TestNamespace(t *testing.T) {
 		for _, other := range []string{"guard=order&user=bob&key=tok-1", "guard=order&user=ann&key=tok-2", "guard=other&user=ann&key=tok-1", "guard=order&key=tok-1"} {
 			var none admin.Claims
 			if w.get("/api/v1/claims?" + other).into(&none); len(none.Claims) != 0 {
-				t.Errorf("%s finds %+v", other, none)
+				t.Errorf("the query %s finds %+v, want nothing", other, none)
 			}
 		}
 		w.get("/api/v1/claims?user=ann&key=tok-1").problem(422, admin.Invalid)

@@ -187,13 +187,13 @@ func principalOf(p config.Principal) string {
 func redacted(at string) string {
 	u, err := url.Parse(at)
 	if err != nil {
-		return "(not a URL)" // it may contain a password
+		return "(not a URL)" // the text may contain a password
 	}
 	if u.User != nil {
 		u.User = url.User("redacted")
 	}
 	if q, err := url.ParseQuery(u.RawQuery); err != nil || u.Opaque != "" {
-		u.RawQuery, u.Opaque = "", "" // they may contain a password
+		u.RawQuery, u.Opaque = "", "" // either may contain a password
 	} else if len(q) > 0 {
 		for name := range q {
 			q.Set(name, "redacted")

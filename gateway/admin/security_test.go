@@ -118,7 +118,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 				continue // spaces around a token are trimmed
 			}
 			if r := x.get("/api/v1/locks"); r.header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%q: the response does not say how to authenticate", token)
+				t.Errorf("the response to the token %q has no WWW-Authenticate", token)
 			} else {
 				r.problem(401, admin.Unauthenticated)
 			}
@@ -167,14 +167,14 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		} {
 			_, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: &config.Admin{Tokens: []config.AdminToken{bad}}})
 			if err == nil {
-				t.Errorf("%+v was accepted", bad)
+				t.Errorf("New accepts the token %+v, want an error", bad)
 			}
 		}
 	})
 	t.Run("a client on this machine needs a token, too", func(t *testing.T) {
 		api := handler(t, func(o *admin.Options) { o.Config = &config.Admin{Listen: "127.0.0.1:7070"} })
 		r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/locks", nil)
-		r.RemoteAddr = "127.0.0.1:1" // as behind nginx with proxy_pass and nothing else
+		r.RemoteAddr = "127.0.0.1:1" // a local nginx with a bare proxy_pass has this address, too
 		rec := httptest.NewRecorder()
 		if api.ServeHTTP(rec, r); rec.Code != 401 {
 			t.Errorf("a request without a token gets %d, want 401", rec.Code)
@@ -246,7 +246,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			}
 		})
 	})
-	t.Run("every change and every refused one is recorded", func(t *testing.T) {
+	t.Run("every change and every refused change is recorded", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "audit.jsonl")
 		w := open(t, withTokens, func(o *admin.Options) { o.Config.Audit = file })
 		key := "a:\u202e\u200b<script>"
@@ -374,7 +374,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+pathOf("locks", "x")+"/release", strings.NewReader(`{"reason":"x"}`))
 			r.Header.Set("Content-Type", media)
 			if got := w.send(r).status; got < 400 || got >= 500 {
-				t.Errorf("%s is answered with %d", media, got)
+				t.Errorf("a body of the type %s is answered with %d, want 4xx", media, got)
 			}
 		}
 	})
@@ -384,7 +384,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		for _, path := range writes {
 			for _, method := range []string{"GET", "HEAD"} {
 				if r := w.call(method, path, nil); r.status < 400 && !strings.HasSuffix(path, "release-all") {
-					t.Errorf("%s %s is answered with %d", method, path, r.status)
+					t.Errorf("%s %s is answered with %d, want 4xx", method, path, r.status)
 				}
 			}
 		}

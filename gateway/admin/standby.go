@@ -16,7 +16,7 @@ type Switch struct {
 	Since     *time.Time        `json:"since,omitempty" doc:"The time of the last switch."`
 	By        string            `json:"by,omitempty" doc:"The operator of the last switch."`
 	FreezeMS  int64             `json:"freeze_ms" doc:"How long nothing is granted, until earlier leases have expired."`
-	Degraded  bool              `json:"degraded" doc:"This process has degraded on its own: others may still use the engine."`
+	Degraded  bool              `json:"degraded" doc:"Only this process has degraded; other processes may still use the engine."`
 	Already   bool              `json:"already" doc:"The side was in use before."`
 	Reached   []string          `json:"reached" doc:"The sides that store the switch."`
 	Unreached map[string]string `json:"unreached" doc:"The sides that could not store it, with the reason."`

@@ -60,7 +60,7 @@ type chunk struct {
 	name  string
 	blank bool     // a blank line stands before it
 	head  []string // comments above it
-	body  []string // with the new indentation
+	body  []string // the lines of the field or item, with the new indentation
 }
 
 // file formats the whole file. Comments above the first field stay at the top.
@@ -82,7 +82,7 @@ func (f *formatter) file(root *node) []string {
 // An order is the order of a mapping's fields, and of the mappings below it.
 type order struct {
 	names []string          // nil: unchanged
-	below map[string]*order // by field; "" stands for any
+	below map[string]*order // the orders of nested mappings, by field; "" stands for any field
 }
 
 // topOrder orders the fields of rules and presets only. At the top level, users group fields

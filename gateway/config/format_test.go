@@ -94,7 +94,7 @@ func TestFormat(t *testing.T) {
 	for name, text := range map[string]string{"tidy": tidy, "the starter": config.Init(), "windows": strings.ReplaceAll(tidy, "\n", "\r\n")} {
 		got, errs := config.Format("interlock.yaml", []byte(text))
 		if len(errs) > 0 || string(got) != strings.ReplaceAll(text, "\r\n", "\n") {
-			t.Errorf("%s: formatting changes it, or fails with %v:\n%s", name, errs, got)
+			t.Errorf("%s: Format changes a formatted file, or fails with %v:\n%s", name, errs, got)
 		}
 	}
 	for _, bad := range []string{"", "a: &x 1\n", "a: 1\na: 2\n", "a: [\n"} {
@@ -115,7 +115,7 @@ func TestFormatKeepsMeaning(t *testing.T) {
 		}
 		done++
 		if twice, _ := config.Format("interlock.yaml", once); string(twice) != string(once) {
-			t.Errorf("%s: a second formatting changes it:\n%s\n%s", w.title, once, twice)
+			t.Errorf("%s: a second Format changes the file from\n%s\nto\n%s", w.title, once, twice)
 		}
 	}
 	if done < 100 {

@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 		lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 		for _, m := range errs {
 			if m.At.Line < 1 || m.At.Line > len(lines) || m.At.Col < 1 || m.At.Col > len(lines[m.At.Line-1])+32 || m.Hint == "" {
-				t.Fatalf("%q has %d lines and a mistake at %v: %s", text, len(lines), m.At, m.Show())
+				t.Fatalf("a mistake in %q, which has %d lines, is at %v, or has no hint: %s", text, len(lines), m.At, m.Show())
 			}
 			if strings.ContainsAny(m.Show(), "\x1b\a\b\r") {
 				t.Fatalf("%q: the message %q contains control characters", text, m.Show())
@@ -48,7 +48,7 @@ func FuzzParse(f *testing.F) {
 		printed := string(c.Print(false))
 		again, errs := config.Parse("x", []byte(printed))
 		if len(errs) > 0 {
-			t.Fatalf("%q is printed as\n%s\nin which\n%v", text, printed, errs)
+			t.Fatalf("%q is printed as\n%s\nwhich Parse refuses with\n%v", text, printed, errs)
 		}
 		if reprinted := string(again.Print(false)); withoutComments(printed) != withoutComments(reprinted) {
 			t.Fatalf("%q is printed as\n%s\nand then as\n%s", text, printed, reprinted)

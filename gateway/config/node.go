@@ -9,9 +9,9 @@ import (
 type node struct {
 	kind  kind
 	at    rule.Pos
-	text  string // of a scalar
-	quote bool   // in quotes, or a block: then it is text, even if it looks like a number
-	flow  bool   // a mapping or list in brackets; of a null: already reported
+	text  string // the text of a scalar
+	quote bool   // the scalar is in quotes or a block, so it is text, even if it looks like a number
+	flow  bool   // the mapping or list is in brackets; for a null: its mistake is already reported
 	pairs []pair
 	items []*node
 

@@ -77,7 +77,7 @@ func keepsResult(options []rule.Option) bool {
 type presetOptions struct {
 	options []rule.Option
 	message guard.Message
-	verbs   []rule.Verb // of the built-in preset it builds on; nil: once and submit
+	verbs   []rule.Verb // the verbs that the preset is for; nil: once and submit
 }
 
 // preset returns the contents of a preset. The position of its options is that of the
@@ -140,7 +140,8 @@ func moveTo(options []rule.Option, at rule.Pos) []rule.Option {
 }
 
 // override returns the options below, overridden by those in over. window and retain
-// belong to after, and max-hold to lease: a new value of one discards the others.
+// belong to after, and max-hold belongs to lease: a new value of after or lease discards
+// the values that belong to it.
 func override(below, over []rule.Option) []rule.Option {
 	sets := func(name string) bool {
 		return slices.ContainsFunc(over, func(o rule.Option) bool { return o.Name.Text == name })

@@ -131,11 +131,11 @@ func checkEqual(t *testing.T, a, b *config.Config) {
 	for i := range a.Rules {
 		x, y := a.Rules[i], b.Rules[i]
 		if x.Key.String() != y.Key.String() {
-			t.Errorf("the key %s became %s", x.Key, y.Key)
+			t.Errorf("the key was %s, and is %s after printing and parsing", x.Key, y.Key)
 		}
 		x.At, x.Preset, x.Key = y.At, y.Preset, y.Key
 		if !reflect.DeepEqual(x, y) {
-			t.Errorf("rule\n%+v\nbecame\n%+v", x, y)
+			t.Errorf("rule %d was\n%+v\nand is after printing and parsing\n%+v", i, x, y)
 		}
 	}
 	for name, pair := range map[string][2]any{
@@ -144,7 +144,7 @@ func checkEqual(t *testing.T, a, b *config.Config) {
 		"timeouts": {a.Timeouts, b.Timeouts}, "shutdown": {a.Shutdown, b.Shutdown}, "namespace": {a.Namespace, b.Namespace}, "rules": {len(a.Rules), len(b.Rules)},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
-			t.Errorf("%s: %+v became %+v", name, pair[0], pair[1])
+			t.Errorf("%s was %+v, and is %+v after printing and parsing", name, pair[0], pair[1])
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	} {
 		_, errs := config.Parse("x", []byte("engine: memory\nto: http://b\nadmin: {tokens: ["+tokens+"]}\nrules: []\n"))
 		if len(errs) == 0 {
-			t.Errorf("%s is accepted", tokens)
+			t.Errorf("Parse accepts the tokens %s, want a mistake", tokens)
 		}
 		for _, m := range errs {
 			if strings.Contains(m.Show(), "hunter2") {
@@ -209,7 +209,7 @@ func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
 	for _, text := range []string{"engine: redis://:hun/hunter2@a b\n", "engine: ['redis://:hun@hunter2@a']\n", "engin: redis://a?sentinel_password=hunter2\n"} {
 		_, errs := config.Parse("x", []byte(text+"to: http://b\nrules: []\n"))
 		if len(errs) == 0 {
-			t.Errorf("%s is accepted", text)
+			t.Errorf("Parse accepts %q, want a mistake", text)
 		}
 		for _, m := range errs {
 			if strings.Contains(m.Show(), "hunter2") {

@@ -17,7 +17,7 @@ type ruleDraft struct {
 	node       *node
 	verbs      []pair
 	options    []rule.Option
-	basePreset string // of a preset: the one it builds on
+	basePreset string // for a preset: the name of the preset that it builds on
 	hasToken   bool   // the key contains {token}
 	unscoped   bool   // the rule has the default scope, which needs a principal, but no principal
 	invalid    bool   // a mistake in its options is already reported

@@ -24,7 +24,7 @@ func upstreamField[T any](of func(*T) *Upstream) field[T] {
 
 // upstream reads an upstream in any of its forms, starting from the defaults.
 func (r *reader) upstream(u *Upstream, n *node) {
-	// A rule's upstream takes nothing from the file's: each is complete by itself.
+	// A rule's upstream inherits nothing from the file's.
 	*u = *newUpstream()
 	if n.kind == mapping {
 		upstreamShape.read(r, u, n)

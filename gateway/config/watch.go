@@ -44,7 +44,7 @@ type watcher struct {
 	path    string
 	changed func(*Config, error)
 	content []byte
-	err     error // of the last read
+	err     error // the error of the last read, or nil
 }
 
 // watch waits for an event in the directory, then until there was none for debounce, and
