@@ -17,7 +17,7 @@ type forgottenRule struct {
 }
 
 // forgotten returns the rules of before whose records the next configuration does not
-// find, because a retry of an earlier request gets another key or another fingerprint.
+// find: with it, a retry of an earlier request gets another key or fingerprint.
 func forgotten(before, next *config.Config) (all []forgottenRule) {
 	rules := map[string]*config.Rule{}
 	for i := range next.Rules {

@@ -25,10 +25,10 @@
 //
 // # What is not promised
 //
-// If an upstream closes an idle connection at the moment when a request is sent on it,
-// the gateway cannot tell that from a crash during the request. Let the upstream's
-// keep-alive be longer than config.Upstream.Idle. Trailers of stored responses are
-// dropped. A client that reads its response slowly holds its lock meanwhile.
+// An upstream may close an idle connection just when a request is sent on it. The gateway
+// cannot tell that from a crash during the request. Let the upstream's keep-alive be
+// longer than config.Upstream.Idle. Trailers of stored responses are dropped. A client
+// that reads its response slowly holds its lock meanwhile.
 package gateway
 
 import (

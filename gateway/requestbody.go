@@ -32,7 +32,7 @@ type requestBody struct {
 
 	held    int64 // bytes in memory
 	passing bool
-	began   time.Time // when passing was set
+	began   time.Time // when passOn was called
 	passed  int64     // bytes
 }
 

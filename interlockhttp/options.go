@@ -199,8 +199,8 @@ func NotExecutedOn(statuses ...int) Option {
 }
 
 // KeepRedirects keeps 3xx responses, for a handler that redirects to the page of the new
-// order. Default: a 307 or 308 frees the key, and any other 3xx leaves the outcome
-// unknown, because it may lead to the page where users sign in.
+// order. Default: a 307 or 308 frees the key. Any other 3xx leaves the outcome unknown,
+// because it may lead to the page where users sign in.
 func KeepRedirects() Option { return func(s *settings) { s.keepRedirects = true } }
 
 // BodyTimeout bounds how long reading the body of a request may take. Default: the
@@ -215,19 +215,19 @@ func BodyTimeout(d time.Duration) Option {
 }
 
 // Tee sends a response while the handler writes it, and stores it afterwards. Default:
-// the response is stored before it is sent, so that a client that received it gets the
-// same one again, and a response that the handler flushes is not kept. Use Tee with
-// [net/http/httputil.ReverseProxy], which flushes responses without a length.
+// the response is stored before it is sent. Then a client that received a response always
+// gets the same one again, but a response that the handler flushes is not kept. Use Tee
+// with [net/http/httputil.ReverseProxy], which flushes responses without a length.
 func Tee() Option { return func(s *settings) { s.tee = true } }
 
 // Secrets hashes fingerprints with a secret, so that a reader of the engine cannot guess
 // the content of a request. The newest secret is used; the older ones still recognise
 // earlier requests. All processes must share them.
 //
-// Replace a secret in three steps: add the new one behind the old one in every process,
-// move it to the front, and drop the old one when its last record has expired. A process
-// without the new secret treats a repeat as another request, and refuses it with
-// [KeyReused].
+// Replace a secret in three steps. First add the new secret behind the old one in every
+// process. Then move it to the front. Drop the old one when its last record has expired.
+// A process without the new secret treats a repeat as another request, and refuses it
+// with [KeyReused].
 func Secrets(newest []byte, older ...[]byte) Option {
 	return func(s *settings) {
 		s.secrets = nil

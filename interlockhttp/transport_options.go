@@ -18,9 +18,9 @@ func KeyHeader(name string) TransportOption {
 	}
 }
 
-// Bare sends the key without quotation marks, for servers that treat them as a part of the
-// key, such as those of Stripe and Adyen, which predate RFC 9651. Keys with spaces or one
-// of "\,; are then refused.
+// Bare sends the key without quotation marks. Use it for servers that treat them as a part
+// of the key. Those of Stripe and Adyen do, because they predate RFC 9651. Keys with spaces
+// or one of "\,; are then refused.
 func Bare() TransportOption {
 	return func(t *Transport) { t.bare = true }
 }

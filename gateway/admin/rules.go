@@ -105,7 +105,7 @@ type reloads struct {
 	last *Reload
 }
 
-// record stores a reload, also a failed one.
+// record stores the result of a reload, even of a failed one.
 func (x *reloads) record(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// FuzzParse: a file either has mistakes, each with a position in the file and a hint, or it
-// is a configuration that, printed and parsed again, is the same. Formatting is idempotent.
+// FuzzParse: a file has mistakes, or it is a configuration. Each mistake has a position in
+// the file and a hint. A configuration that is printed and parsed again is the same.
+// Formatting is idempotent.
 func FuzzParse(f *testing.F) {
 	for _, text := range validFiles {
 		f.Add(text)

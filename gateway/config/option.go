@@ -143,8 +143,8 @@ func optionNode(do *rule.Rule, name string) *node {
 	return nil
 }
 
-// setDefaults fills in the options that a rule leaves out, so that Print and the admin API
-// show what applies, and later defaults do not change a printed file.
+// setDefaults fills in the options that a rule leaves out. So Print and the admin API show
+// the options that apply, and new defaults of a later release do not change a printed file.
 func (r *reader) setDefaults(d *ruleDraft) {
 	if d.Do.Verb == rule.Lock {
 		if d.Do.Kind == "" {
