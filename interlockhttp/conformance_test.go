@@ -112,9 +112,9 @@ func (h *conformanceServer) run(t *testing.T, run string) *handlerRun {
 	return n
 }
 
-// ask sends a request for scenario i in a mode. All requests for a scenario and mode have
+// send sends a request for scenario i in a mode. All requests for a scenario and mode have
 // the same key; run distinguishes them.
-func (h *conformanceServer) ask(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
+func (h *conformanceServer) send(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
 	t.Helper()
 	r := exchange(t, h.server.Listener.Addr().String(), fmt.Sprintf("POST /%s/%d HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\n"+
 		"X-Run: %s\r\nIdempotency-Key: %s-%d\r\nContent-Length: 2\r\n\r\nhi", w, i, run, w, i))
@@ -130,9 +130,9 @@ func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
 	for i, a := range scenarios {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			want, bareRun := h.ask(t, bare, i, fmt.Sprintf("bare-%d", i))
+			want, bareRun := h.send(t, bare, i, fmt.Sprintf("bare-%d", i))
 			for _, w := range []mode{strict, tee, submit} {
-				got, again := h.ask(t, w, i, fmt.Sprintf("%s-%d", w, i))
+				got, again := h.send(t, w, i, fmt.Sprintf("%s-%d", w, i))
 				if again == nil {
 					t.Fatalf("%s: the handler did not run: %s", w, &got)
 				}
@@ -163,8 +163,8 @@ func TestReplayEqualsTheResponse(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			for _, w := range []mode{strict, tee} {
-				first, _ := h.ask(t, w, i, fmt.Sprintf("%s-%d-first", w, i))
-				again, rerun := h.ask(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
+				first, _ := h.send(t, w, i, fmt.Sprintf("%s-%d-first", w, i))
+				again, rerun := h.send(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
 				outcome := a.strictly
 				if w == tee {
 					outcome = a.teed

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// askHTTP2 is ask over HTTP/2. It converts the response to a reply.
-func (h *conformanceServer) askHTTP2(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
+// sendHTTP2 is send over HTTP/2. It converts the response to a reply.
+func (h *conformanceServer) sendHTTP2(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("%s/%s/%d", h.server.URL, w, i), strings.NewReader("hi"))
 	if err != nil {
@@ -53,9 +53,9 @@ func TestCaptureBehavesTheSameOverHTTP2(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			want, bareRun := h.askHTTP2(t, bare, i, fmt.Sprintf("bare-%d", i))
+			want, bareRun := h.sendHTTP2(t, bare, i, fmt.Sprintf("bare-%d", i))
 			for _, w := range []mode{strict, tee, submit} {
-				got, again := h.askHTTP2(t, w, i, fmt.Sprintf("%s-%d", w, i))
+				got, again := h.sendHTTP2(t, w, i, fmt.Sprintf("%s-%d", w, i))
 				if again == nil {
 					t.Fatalf("%s: the handler did not run: %s", w, &got)
 				}
@@ -67,7 +67,7 @@ func TestCaptureBehavesTheSameOverHTTP2(t *testing.T) {
 					t.Errorf("%s: the handler saw %q, want %q", w, again.saw, bareRun.saw)
 				}
 				if w == strict && a.strictly == same || w == tee && a.teed == same {
-					replay, _ := h.askHTTP2(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
+					replay, _ := h.sendHTTP2(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
 					a.replayed(t, w, got, replay)
 				}
 			}
