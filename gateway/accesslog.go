@@ -48,7 +48,7 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	}
 	attrs := []slog.Attr{
 		slog.String("method", x.request.Method), slog.String("path", x.request.URL.Path), slog.Int("status", x.response.status),
-		slog.String("outcome", outcome), slog.Duration("took", time.Since(x.began)),
+		slog.String("outcome", outcome), slog.Float64("took_ms", milliseconds(time.Since(x.began))),
 	}
 	if s != nil {
 		attrs = append(attrs, slog.String("rule", name), slog.String("key", s.logID()))

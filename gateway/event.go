@@ -81,7 +81,7 @@ func (s *ruleStep) report(h http.Header) {
 	}
 	x.gateway.options.Events(Event{
 		Rule: s.rule.Do.Name, Verb: string(s.rule.Do.Verb), Key: s.id(), Outcome: outcome, Code: string(s.result.code),
-		Method: cut(x.request.Method), Path: cut(x.request.URL.Path), Status: x.response.status, Took: float64(time.Since(s.began).Microseconds()) / 1000,
+		Method: cut(x.request.Method), Path: cut(x.request.URL.Path), Status: x.response.status, Took: milliseconds(time.Since(s.began)),
 	})
 }
 
@@ -94,3 +94,6 @@ func cut(text string) string {
 	}
 	return text
 }
+
+// milliseconds returns d in milliseconds, exact to a microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

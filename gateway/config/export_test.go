@@ -1,7 +1,5 @@
 package config
 
-import "os"
-
 // A Row is a field in a table of docs/config.md.
 type Row struct{ Section, Name, About, Default string }
 
@@ -50,8 +48,6 @@ func Options() (names []string) {
 }
 
 // Watcher returns the function that Watch calls when a file has stopped changing.
-func Watcher(path string, changed func(*Config, error)) (check func()) {
-	s := &watcher{path: path, changed: changed}
-	s.content, s.err = os.ReadFile(path)
-	return s.check
+func Watcher(path string, loaded []byte, changed func(*Config, error)) (check func()) {
+	return (&watcher{path: path, changed: changed, content: loaded}).check
 }

@@ -20,11 +20,12 @@ const pollInterval = 30 * time.Second
 
 // Watch calls changed each time the content of a file changes, until ctx is done; then it
 // returns nil. A file that is invalid or missing is reported once, as an error. Watch
-// does not report the current content, nor writes that change nothing.
+// does not report writes that change nothing. Loaded is the content in use: if the file has
+// another one when the watch begins, Watch reports that first.
 //
 // It watches the directory, not the file: editors rename a new file over the old one, and
 // Kubernetes replaces a symbolic link.
-func Watch(ctx context.Context, path string, changed func(*Config, error)) error {
+func Watch(ctx context.Context, path string, loaded []byte, changed func(*Config, error)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -33,9 +34,7 @@ func Watch(ctx context.Context, path string, changed func(*Config, error)) error
 	if err := w.Add(filepath.Dir(path)); err != nil {
 		return err
 	}
-	s := &watcher{path: path, changed: changed}
-	// The watch starts before the first read, so that no change in between is missed.
-	s.content, s.err = os.ReadFile(path)
+	s := &watcher{path: path, changed: changed, content: loaded}
 	return s.watch(ctx, w.Events, w.Errors)
 }
 
@@ -50,7 +49,7 @@ type watcher struct {
 // watch waits for an event in the directory, then until there was none for debounce, and
 // checks the file.
 func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) error {
-	timer := time.NewTimer(pollInterval)
+	timer := time.NewTimer(debounce) // the file may have changed since it was loaded
 	defer timer.Stop()
 	for {
 		select {

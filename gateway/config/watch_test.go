@@ -18,14 +18,14 @@ type change struct {
 }
 
 // watch watches a file until the test ends, and returns the calls of the callback.
-func watch(t *testing.T, path string) <-chan change {
+func watch(t *testing.T, path, loaded string) <-chan change {
 	t.Helper()
 	reports, done := make(chan change, 16), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := make(chan struct{})
 	go func() {
 		close(ready)
-		done <- config.Watch(ctx, path, func(c *config.Config, err error) { reports <- change{c, err} })
+		done <- config.Watch(ctx, path, []byte(loaded), func(c *config.Config, err error) { reports <- change{c, err} })
 	}()
 	<-ready
 	t.Cleanup(func() {
@@ -42,26 +42,18 @@ func withNamespace(name string) string {
 	return "engine: memory\nto: http://127.0.0.1:9000\nnamespace: " + name + "\nrules: []\n"
 }
 
-// until repeats a change until the watcher reports the wanted content. It has to repeat,
-// because a change before the directory is watched counts as the initial content.
-func until(t *testing.T, reports <-chan change, do func(attempt int), wanted func(change) bool) {
+// await waits until the watcher reports the wanted content, for up to two minutes.
+func await(t *testing.T, reports <-chan change, wanted func(change) bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
-	for attempt := 0; ; attempt++ {
-		do(attempt)
-		again := time.After(2 * time.Second)
-	waiting:
-		for {
-			select {
-			case got := <-reports:
-				if wanted(got) {
-					return
-				}
-			case <-again:
-				break waiting
-			case <-deadline:
-				t.Fatal("the watcher did not report the change within 20s")
+	deadline := time.After(2 * time.Minute)
+	for {
+		select {
+		case got := <-reports:
+			if wanted(got) {
+				return
 			}
+		case <-deadline:
+			t.Fatal("the watcher did not report the change within two minutes")
 		}
 	}
 }
@@ -77,24 +69,37 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "interlock.yaml")
 	write(t, path, withNamespace("before"))
-	reports := watch(t, path)
+	reports := watch(t, path, withNamespace("before"))
 	hasNamespace := func(name string) func(change) bool {
 		return func(got change) bool { return got.err == nil && got.c.Namespace == name }
 	}
 
-	// The first change is repeated with a new comment until the watcher is ready.
-	until(t, reports, func(n int) { write(t, path, withNamespace("written")+strings.Repeat("#\n", n)) }, hasNamespace("written"))
-	until(t, reports, func(n int) {
-		write(t, path+"~", withNamespace("renamed")+strings.Repeat("#\n", n))
-		if err := os.Rename(path+"~", path); err != nil {
-			t.Fatal(err)
-		}
-	}, hasNamespace("renamed"))
-	until(t, reports, func(n int) { write(t, path, "engine: memroy\n"+strings.Repeat("#\n", n)) }, func(got change) bool {
+	write(t, path, withNamespace("written"))
+	await(t, reports, hasNamespace("written"))
+	write(t, path+"~", withNamespace("renamed"))
+	if err := os.Rename(path+"~", path); err != nil {
+		t.Fatal(err)
+	}
+	await(t, reports, hasNamespace("renamed"))
+	write(t, path, "engine: memroy\n")
+	await(t, reports, func(got change) bool {
 		return got.c == nil && got.err != nil && strings.Contains(got.err.Error(), "did you mean memory?")
 	})
-	until(t, reports, func(int) { os.Remove(path) }, func(got change) bool { return os.IsNotExist(got.err) })
-	until(t, reports, func(n int) { write(t, path, withNamespace("back")+strings.Repeat("#\n", n)) }, hasNamespace("back"))
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	await(t, reports, func(got change) bool { return os.IsNotExist(got.err) })
+	write(t, path, withNamespace("back"))
+	await(t, reports, hasNamespace("back"))
+}
+
+// TestWatchReportsAnEarlierChange: Watch reports a change between the read of the
+// configuration in use and the start of the watch.
+func TestWatchReportsAnEarlierChange(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "interlock.yaml")
+	write(t, path, withNamespace("changed"))
+	await(t, watch(t, path, withNamespace("loaded")), func(got change) bool { return got.err == nil && got.c.Namespace == "changed" })
 }
 
 // TestWatchLinks: Watch reports a change of a file that Kubernetes mounts. Such a file is
@@ -119,12 +124,9 @@ func TestWatchLinks(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..data", "interlock.yaml"), path); err != nil {
 		t.Fatal(err)
 	}
-	reports := watch(t, path)
-	last := ""
-	until(t, reports, func(n int) {
-		last = "two" + strings.Repeat("o", n)
-		mount("..2"+last, last)
-	}, func(got change) bool { return got.err == nil && got.c.Namespace == last })
+	reports := watch(t, path, withNamespace("one"))
+	mount("..2", "two")
+	await(t, reports, func(got change) bool { return got.err == nil && got.c.Namespace == "two" })
 }
 
 // TestChangesThatChangeNothing: the watcher does not report a write of the same content,
@@ -133,7 +135,7 @@ func TestChangesThatChangeNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "interlock.yaml")
 	write(t, path, withNamespace("a"))
 	reported := "" // the namespace of each configuration, and ! for each error
-	check := config.Watcher(path, func(c *config.Config, err error) {
+	check := config.Watcher(path, []byte(withNamespace("a")), func(c *config.Config, err error) {
 		if err != nil {
 			reported += "!"
 			return
@@ -163,7 +165,7 @@ func TestChangesThatChangeNothing(t *testing.T) {
 }
 
 func TestWatchRefusesAMissingDirectory(t *testing.T) {
-	if err := config.Watch(t.Context(), filepath.Join(t.TempDir(), "no", "such.yaml"), nil); err == nil {
+	if err := config.Watch(t.Context(), filepath.Join(t.TempDir(), "no", "such.yaml"), nil, nil); err == nil {
 		t.Error("Watch returned nil for a missing directory, want an error")
 	}
 }

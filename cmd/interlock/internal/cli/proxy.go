@@ -58,6 +58,13 @@ func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	if err := p.checkProxy(c, f); err != nil {
 		return err
 	}
+	var rules []byte // read before YAML reads them, so that no change is missed
+	if f.RulesFile != "" {
+		var err error
+		if rules, err = os.ReadFile(f.RulesFile); err != nil {
+			return err
+		}
+	}
 	text, err := f.YAML()
 	if err != nil {
 		return err
@@ -73,7 +80,7 @@ func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	}
 	o := serve.Options{Config: cfg}
 	if f.RulesFile != "" {
-		o.File, o.Load = f.RulesFile, func() (*config.Config, error) {
+		o.File, o.Content, o.Load = f.RulesFile, rules, func() (*config.Config, error) {
 			text, err := f.YAML()
 			if err != nil {
 				return nil, err

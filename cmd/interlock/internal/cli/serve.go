@@ -34,7 +34,7 @@ func (p *program) serve() *cobra.Command {
 			}
 			o := serve.Options{Config: cfg}
 			if file != "-" { // standard input cannot be read twice
-				o.File, o.Load = file, func() (*config.Config, error) { return config.Load(file) }
+				o.File, o.Content, o.Load = file, content, func() (*config.Config, error) { return config.Load(file) }
 			}
 			return p.runGateway(c, &f, o)
 		},

@@ -57,7 +57,7 @@ func (s *Server) watchConfig(ctx context.Context) {
 		watching.Go(func() { // until ctx is done
 			// The watcher has parsed the file, but reload loads it again: proxy adds its
 			// flags.
-			err := config.Watch(ctx, s.o.File, func(*config.Config, error) { _ = s.reload("a change of the file") })
+			err := config.Watch(ctx, s.o.File, s.o.Content, func(*config.Config, error) { _ = s.reload("a change of the file") })
 			s.warn("the file is not watched; send SIGHUP after a change", err)
 		})
 	}

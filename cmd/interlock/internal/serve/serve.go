@@ -30,8 +30,10 @@ type Options struct {
 
 	// Load reads the configuration for a reload; nil: reloads are not possible.
 	Load func() (*config.Config, error)
-	// File is watched for changes, unless it is empty.
-	File string
+	// File is watched for changes, unless it is empty. Content is what it had when Config
+	// was read.
+	File    string
+	Content []byte
 	// Reload requests a reload, such as by SIGHUP; it may be nil.
 	Reload <-chan os.Signal
 
