@@ -155,7 +155,7 @@ func (e *Engine) abandon(r engine.Request) (engine.ReleaseResult, error) {
 // Capabilities implements [engine.Engine].
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
-		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
+		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
 		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, InProcess: true, Eraser: ledger{e}, Fencer: e, Incarnations: e, Notes: e, Prober: e,
 	}
 }

@@ -13,8 +13,8 @@
 // and the nodes differ by at most 1 % in rate, and none is set by more than 1 % of a
 // lease. Only a minority of nodes is down or has lost its memory.
 //
-// Fences of requests with Fenced rise strictly while a majority of the nodes that
-// know the last fence keeps it. Otherwise they follow the nodes' clocks.
+// Fences of requests with Fenced rise strictly while a majority of the nodes has the
+// last fence. Otherwise they follow the nodes' clocks.
 //
 // A restarted node may have lost the locks it granted. It is on probation: it
 // grants locks, but its votes do not count until every lease it may have lost has

@@ -134,8 +134,11 @@ func askSlots(ctx context.Context, addr string, node rueidis.Client) ([]Span, er
 // without a host has the host of the node that answered.
 func readSpan(m *rueidis.RedisMessage, host string) (Span, error) {
 	item, err := m.ToArray()
-	if err != nil || len(item) < 3 {
-		return Span{}, fmt.Errorf("CLUSTER SLOTS returned an item with %d parts, want 3 or more: %w", len(item), err)
+	if err != nil {
+		return Span{}, fmt.Errorf("CLUSTER SLOTS returned an item that is not a list: %w", err)
+	}
+	if len(item) < 3 {
+		return Span{}, fmt.Errorf("CLUSTER SLOTS returned an item with %d parts, want 3 or more", len(item))
 	}
 	from, errFrom := item[0].AsInt64()
 	to, errTo := item[1].AsInt64()

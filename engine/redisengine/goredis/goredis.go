@@ -124,7 +124,7 @@ func (a *adapter) Eval(ctx context.Context, call *redisengine.Call) (redisengine
 	defer cancel()
 	reply, err := a.eval(bounded, call)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout) // the engine's timeout, not the caller's
+		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, timeout) // the engine's timeout, not the caller's
 	}
 	return reply, err
 }
