@@ -1,4 +1,4 @@
-package goredis_test
+package torture
 
 import (
 	"context"
@@ -14,9 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// A guard that runs without a dead node still guards the keys of the other nodes. The
-// node timeout keeps the cluster from replacing the dead one.
-func TestADeadNodeOpensItsOwnKeysOnly(t *testing.T) {
+// TestGuardFaultsOfOneNode kills a node of a cluster. A guard that runs unguarded while its
+// engine is down still guards the keys of the other nodes. The node timeout keeps the
+// cluster from replacing the dead node.
+func TestGuardFaultsOfOneNode(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(*testing.T, *redistest.Cluster) *redisengine.Engine{
 		"rueidis": func(t *testing.T, c *redistest.Cluster) *redisengine.Engine {
