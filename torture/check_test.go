@@ -9,10 +9,11 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// TestCheckCost prints how long a check takes on a local Redis (P9: less than 10 ms).
-// The figures depend on the machine, so the test asserts only that every check ran.
+// TestCheckCost prints how long a guarded call takes on a local Redis. The work returns at
+// once, so that is what the guard costs (requirement P9: less than 10 ms). The figures
+// depend on the machine, so the test asserts only that the work ran once for each key.
 func TestCheckCost(t *testing.T) {
-	const checks = 2000
+	const calls = 2000
 	f := newGuardFixture(t, guard.Policy{Name: "cost"})
 	f.warmUp(f.guard)
 	f.warmUp(f.other)
@@ -21,10 +22,11 @@ func TestCheckCost(t *testing.T) {
 		run  func(i int)
 	}{
 		{"claim and settle", func(i int) { f.do(f.guard, guard.Of("ada", fmt.Sprint(i))) }},
-		{"replay to another process", func(i int) { f.do(f.other, guard.Of("ada", fmt.Sprint(i))) }},
-		{"replay to the same process", func(int) { f.do(f.other, guard.Of("ada", fmt.Sprint(checks-1))) }},
+		{"first replay in a process", func(i int) { f.do(f.other, guard.Of("ada", fmt.Sprint(i))) }},
+		// The same key again: the process mostly replays from its own cache.
+		{"repeated replay in a process", func(int) { f.do(f.other, guard.Of("ada", fmt.Sprint(calls-1))) }},
 	} {
-		took := make([]time.Duration, checks)
+		took := make([]time.Duration, calls)
 		for i := range took {
 			start := time.Now()
 			c.run(i)
@@ -32,7 +34,7 @@ func TestCheckCost(t *testing.T) {
 		}
 		slices.Sort(took)
 		fmt.Printf("P9: %-28s median %v, P99 %v, of %d\n", c.name,
-			took[checks/2].Round(time.Microsecond), took[checks*99/100].Round(time.Microsecond), checks)
+			took[calls/2].Round(time.Microsecond), took[calls*99/100].Round(time.Microsecond), calls)
 	}
-	f.wantRuns(checks)
+	f.wantRuns(calls)
 }

@@ -13,7 +13,7 @@ import (
 
 // Rows with a wrong clock.
 var clockRows = []row{
-	{26, "server's clock set ahead", "lost at the next renewal; the second fence is higher", func(t *testing.T) {
+	{26, "server's clock set ahead", "the hold is lost at the next renewal; the next holder has a higher fence", func(t *testing.T) {
 		f := newFixture(t, redistest.SteppedClock)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
 		f.server.Step(31 * time.Second)
@@ -26,7 +26,7 @@ var clockRows = []row{
 		f.unlock(theirs)
 		f.lockAndUnlock() // the server does not keep refusing calls as late
 	}},
-	{27, "server's clock set back", "held longer; release works; counted fences rise", func(t *testing.T) {
+	{27, "server's clock set back", "the hold continues and can be released; the next fence of a fenced lock is higher", func(t *testing.T) {
 		f := newFixture(t, redistest.SteppedClock)
 		fenced := f.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(3*time.Second))
 		ctx, hold := f.lock(fenced)
@@ -43,7 +43,7 @@ var clockRows = []row{
 	{28, "client's clock set", "a lease never gets longer (in virtual time)", func(t *testing.T) {
 		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")
 	}},
-	{29, "client's machine suspended", "lost on waking (in virtual time)", func(t *testing.T) {
+	{29, "client's machine suspended", "locks are lost when the machine wakes (in virtual time)", func(t *testing.T) {
 		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost_although_its_monotonic_clock_stopped")
 	}},
 }

@@ -15,7 +15,7 @@ const queueLifetime = 11 * time.Second
 
 // Rows in which a waiter, a reader or a permit holder is killed.
 var killRows = []row{
-	{31, "waiter in a fair queue killed", "delays the waiters behind it by 5 s at most", func(t *testing.T) {
+	{31, "waiter in a fair queue killed", "the waiters behind it are delayed by 5 s at most", func(t *testing.T) {
 		f := newFixture(t)
 		q := f.newQueue(t, job{Do: "queue", Key: key, Kind: interlock.KindFair})
 		doomed := q.start(t, "doomed")

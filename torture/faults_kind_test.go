@@ -24,7 +24,7 @@ var kindRows = []row{
 			f.wantNoKeys(time.Second)
 		}
 	}},
-	{2, "replies for several keys too late (multi)", "no key is locked; cleaned up", func(t *testing.T) {
+	{2, "replies for several keys too late (multi)", "the call fails and is cleaned up; no key is left", func(t *testing.T) {
 		f := newFixture(t)
 		f.lockAndUnlock()
 		f.proxy.BlackHole(faultnet.Replies, true)
@@ -38,7 +38,7 @@ var kindRows = []row{
 		f.eventually(10*time.Second, "the clean-up is done", func() bool { return f.client.Stats().CleanedUp >= 2 })
 		f.wantNoKeys(time.Second)
 	}},
-	{21, "subscribers cut off, waiting readers", "woken by the next poll", func(t *testing.T) {
+	{21, "subscribers cut off, waiting readers", "the readers get the lock at their next poll", func(t *testing.T) {
 		f := newFixture(t)
 		for range 3 {
 			_, hold := f.lock(f.other.RWMutex(key).Write())
@@ -75,7 +75,7 @@ var kindRows = []row{
 		}
 		f.wantNoKeys(time.Second)
 	}},
-	{44, "force-released by an operator", "lost: revoked, within 1 s; the next waiter gets the lock", func(t *testing.T) {
+	{44, "force-released by an operator", "the holder loses the lock within 1 s, with ErrRevoked; the next waiter gets it", func(t *testing.T) {
 		for _, kind := range []interlock.Kind{interlock.KindExclusive, interlock.KindFair, interlock.KindRead, interlock.KindWrite, interlock.KindPermit} {
 			t.Run(kind.String(), func(t *testing.T) { forceReleased(t, kind) })
 		}

@@ -12,7 +12,7 @@ import (
 
 // Rows in which a lock's holder is paused, killed or shut down.
 var processRows = []row{
-	{30, "holder paused for longer than the lease", "lost on waking; the second fence is higher", func(t *testing.T) {
+	{30, "holder paused for longer than the lease", "the holder loses the lock on waking; the next holder has a higher fence", func(t *testing.T) {
 		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
 		holder := start(t, job{Do: "hold", Redis: f.server.URL(), History: file, Process: "paused", Key: key, Watchdog: time.Second})
@@ -32,7 +32,7 @@ var processRows = []row{
 		}
 		f.unlock(theirs)
 	}},
-	{31, "holder killed (SIGKILL)", "free when the lease expires; waiters poll", func(t *testing.T) {
+	{31, "holder killed (SIGKILL)", "the lock is free when the lease expires; a waiter finds out by polling", func(t *testing.T) {
 		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
 		const lease = 1500 * time.Millisecond
@@ -47,7 +47,7 @@ var processRows = []row{
 		}
 		f.unlock(hold)
 	}},
-	{39, "shutdown (SIGTERM)", "no new locks; holders finish or are released", func(t *testing.T) {
+	{39, "shutdown (SIGTERM)", "no new lock is granted; holders finish, or their locks are released", func(t *testing.T) {
 		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
 		const locks = 20

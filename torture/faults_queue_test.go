@@ -19,7 +19,7 @@ const queueKey, timeoutsKey = "redisson_lock_queue:{" + key + "}", "redisson_loc
 
 // Rows with waiters for a fair lock.
 var queueRows = []row{
-	{1, "reply of a fair acquire lost", "retried and recognised; one queue position", func(t *testing.T) {
+	{1, "reply of a fair acquire lost", "the request is retried and recognised; the waiter keeps its one queue position", func(t *testing.T) {
 		f := newFixture(t)
 		for range 5 {
 			_, hold := f.lock(f.other.Mutex(key, interlock.Fair()))
@@ -46,7 +46,7 @@ var queueRows = []row{
 		f.wantOneByOne(waiting, 5, 10*time.Second)
 		f.wantNoKeys(time.Second)
 	}},
-	{21, "subscribers cut off, fair waiters", "woken by the next poll", func(t *testing.T) {
+	{21, "subscribers cut off, fair waiters", "the waiter gets the lock at its next poll", func(t *testing.T) {
 		f := newFixture(t)
 		for range 3 {
 			_, hold := f.lock(f.other.Mutex(key, interlock.Fair()))
@@ -69,7 +69,7 @@ var queueRows = []row{
 			f.wantNoKeys(time.Second)
 		}
 	}},
-	{25, "foreign entries in the queue", "removed; no waiter waits for them", func(t *testing.T) {
+	{25, "foreign entries in the queue", "the entries are removed; no waiter waits for them", func(t *testing.T) {
 		f := newFixture(t)
 		now := time.Now().UnixMilli()
 		_, hold := f.lock(f.other.Mutex(key, interlock.Fair()))

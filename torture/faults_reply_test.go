@@ -12,7 +12,7 @@ import (
 
 // Rows with lost or delayed messages.
 var replyRows = []row{
-	{1, "reply of acquire lost", "retried and recognised; same holder", func(t *testing.T) {
+	{1, "reply of acquire lost", "the request is retried and recognised; the holder is counted once", func(t *testing.T) {
 		f := newFixture(t)
 		var got interlock.Acquired
 		trace := interlock.WithTrace(&interlock.Trace{Acquired: func(e interlock.Acquired) { got = e }})
@@ -29,7 +29,7 @@ var replyRows = []row{
 			f.wantFree(time.Second)
 		}
 	}},
-	{2, "acquire timed out, budget spent", "outcome unknown; cleaned up", func(t *testing.T) {
+	{2, "acquire timed out, budget spent", "the caller gets ErrOutcomeUnknown; its attempt is cleaned up", func(t *testing.T) {
 		f := newFixture(t)
 		f.lockAndUnlock()
 		f.proxy.BlackHole(faultnet.Replies, true)
@@ -43,7 +43,7 @@ var replyRows = []row{
 		f.eventually(10*time.Second, "the clean-up is done", func() bool { return f.client.Stats().CleanedUp == 1 })
 		f.wantFree(0)
 	}},
-	{3, "reply of release lost", "retried; a free lock counts as released", func(t *testing.T) {
+	{3, "reply of release lost", "the release is retried; a lock that is already free counts as released", func(t *testing.T) {
 		f := newFixture(t)
 		for range 5 {
 			_, hold := f.lock(f.client.Mutex(key))
@@ -55,7 +55,7 @@ var replyRows = []row{
 			t.Errorf("%d releases counted, want 5", n)
 		}
 	}},
-	{5, "engine down for less than the lease", "held; renewal keeps trying", func(t *testing.T) {
+	{5, "engine down for less than the lease", "the lock stays held; its renewal is retried", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
 		f.proxy.Refuse(true)
@@ -69,7 +69,7 @@ var replyRows = []row{
 			t.Error("no renewal failed: the engine was never down")
 		}
 	}},
-	{6, "engine down for more than the lease", "lost when the lease expires, not later", func(t *testing.T) {
+	{6, "engine down for more than the lease", "the hold is lost when its lease expires, not later", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(1500*time.Millisecond)))
 		start := time.Now()
@@ -81,7 +81,7 @@ var replyRows = []row{
 		}
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
 	}},
-	{7, "cut one way: requests arrive, replies do not", "lost when the lease expires, not later", func(t *testing.T) {
+	{7, "cut one way: requests arrive, replies do not", "the hold is lost when its lease expires, not later", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(1500*time.Millisecond)))
 		f.proxy.BlackHole(faultnet.Replies, true)
@@ -103,7 +103,7 @@ var replyRows = []row{
 		f.proxy.Delay(faultnet.Replies, 0)
 		f.wantFree(5 * time.Second)
 	}},
-	{9, "an acquire that arrives after its clean-up", "refused; no key is left", func(t *testing.T) {
+	{9, "an acquire that arrives after its clean-up", "the server refuses it; no key is left", func(t *testing.T) {
 		f := newFixture(t)
 		f.lockAndUnlock()
 		release := f.proxy.Hold(faultnet.Requests)

@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Rows in which the server is stopped, restarted, full or refuses commands.
+// Rows in which the server is stopped or restarted, is full, or refuses commands.
 var serverRows = []row{
-	{9, "server stopped (SIGSTOP) and resumed", "lost in time; a late acquire leaves no key", func(t *testing.T) {
+	{9, "server stopped (SIGSTOP) and resumed", "the hold is lost when its lease expires; a late acquire leaves no key", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, _ := f.lock(f.client.Mutex("held:1", interlock.Watchdog(1500*time.Millisecond)))
 		f.server.Stop()
@@ -30,7 +30,7 @@ var serverRows = []row{
 		f.eventually(20*time.Second, "the clean-up is done", func() bool { return f.client.Stats().CleanedUp == 1 })
 		f.wantFree(time.Second)
 	}},
-	{10, "server restarted, data kept (AOF)", "held; scripts are sent again", func(t *testing.T) {
+	{10, "server restarted, data kept (AOF)", "the lock stays held; the scripts are sent again", func(t *testing.T) {
 		f := newFixture(t, "--appendonly", "yes", "--appendfsync", "always")
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
 		f.server.Kill()
@@ -39,7 +39,7 @@ var serverRows = []row{
 		f.unlock(hold)
 		f.wantFree(time.Second)
 	}},
-	{10, "script cache flushed", "scripts are sent again", func(t *testing.T) {
+	{10, "script cache flushed", "the scripts are sent again", func(t *testing.T) {
 		f := newFixture(t)
 		f.lockAndUnlock()
 		f.server.Must("SCRIPT", "FLUSH")
@@ -48,7 +48,7 @@ var serverRows = []row{
 		f.unlock(hold)
 		f.wantFree(time.Second)
 	}},
-	{11, "server restarted empty", "lost: not the holder; the lock is not recreated", func(t *testing.T) {
+	{11, "server restarted empty", "the hold is lost with ErrNotHolder; the lock is not recreated", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
 		f.server.Kill()
@@ -57,7 +57,7 @@ var serverRows = []row{
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
 		f.wantFree(0)
 	}},
-	{12, "server loading its data (LOADING)", "retried until the server answers", func(t *testing.T) {
+	{12, "server loading its data (LOADING)", "calls are retried until the server answers", func(t *testing.T) {
 		f := newFixture(t, "--key-load-delay", "20000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
 		for i := range 100 {
 			f.server.Must("SET", fmt.Sprint("filler:", i), "x")
@@ -77,7 +77,7 @@ var serverRows = []row{
 		<-restarted
 		f.unlock(hold)
 	}},
-	{12, "server busy with a script (BUSY)", "retried until the server answers", func(t *testing.T) {
+	{12, "server busy with a script (BUSY)", "calls are retried until the server answers", func(t *testing.T) {
 		f := newFixture(t, "--busy-reply-threshold", "10")
 		f.lockAndUnlock()
 		go func() { _, _ = f.server.Do("EVAL", "while true do end", "0") }()
@@ -86,7 +86,7 @@ var serverRows = []row{
 		_, hold := f.lock(f.client.Mutex(key))
 		f.unlock(hold)
 	}},
-	{13, "a script that cannot be killed (UNKILLABLE)", "unavailable within seconds; the script keeps running", func(t *testing.T) {
+	{13, "a script that cannot be killed (UNKILLABLE)", "the caller gets ErrUnavailable within seconds; the script keeps running", func(t *testing.T) {
 		f := newFixture(t, "--busy-reply-threshold", "10")
 		f.lockAndUnlock()
 		go func() { _, _ = f.server.Do("EVAL", "redis.call('SET','x','1') while true do end", "0") }()
@@ -102,7 +102,7 @@ var serverRows = []row{
 		}
 		f.server.Kill()
 	}},
-	{14, "server is a replica (READONLY)", "retried until the server is the primary", func(t *testing.T) {
+	{14, "server is a replica (READONLY)", "calls are retried until the server is the primary", func(t *testing.T) {
 		f := newFixture(t)
 		f.lockAndUnlock()
 		f.server.Must("REPLICAOF", "127.0.0.1", "1")
@@ -112,15 +112,15 @@ var serverRows = []row{
 		_, hold := f.lock(f.client.Mutex(key))
 		f.unlock(hold)
 	}},
-	{14, "too few replicas (NOREPLICAS)", "unavailable, not contended", func(t *testing.T) {
+	{14, "too few replicas (NOREPLICAS)", "the caller gets ErrUnavailable, not ErrContended", func(t *testing.T) {
 		f := newFixture(t)
 		f.lockAndUnlock()
 		f.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
 		_, _, err := f.client.Mutex(key, interlock.Wait(200*time.Millisecond)).Lock(t.Context())
 		f.wantErr(err, interlock.ErrUnavailable)
 	}},
-	{15, "failover to a node without the write", "lost at the next renewal; the second fence is higher", failoverWithoutTheLock},
-	{23, "no free connection (maxclients)", "overloaded; renewal continues", func(t *testing.T) {
+	{15, "failover to a node without the write", "the hold is lost at the next renewal; the next holder has a higher fence", failoverWithoutTheLock},
+	{23, "no free connection (maxclients)", "a new connection fails with ErrOverloaded; the held lock is renewed", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
 		f.server.Must("CONFIG", "SET", "maxclients", "2")
@@ -129,8 +129,8 @@ var serverRows = []row{
 		f.wantHeld(ctx, 5*time.Second)
 		f.unlock(hold)
 	}},
-	{23, "pool exhausted (go-redis)", "overloaded; renewal has its own connection", exhaustedPool},
-	{24, "server out of memory, noeviction", "full; renewal and release still work", func(t *testing.T) {
+	{23, "pool exhausted (go-redis)", "a new caller gets ErrOverloaded; renewals have their own connection", exhaustedPool},
+	{24, "server out of memory, noeviction", "a new caller gets ErrFull; renewal and release still work", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
 		f.server.Must("CONFIG", "SET", "maxmemory", "1")
@@ -140,7 +140,7 @@ var serverRows = []row{
 		f.unlock(hold)
 		f.wantFree(time.Second)
 	}},
-	{25, "key deleted by another client", "lost: not the holder", func(t *testing.T) {
+	{25, "key deleted by another client", "the hold is lost with ErrNotHolder", func(t *testing.T) {
 		f := newFixture(t)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
 		f.server.Must("DEL", key)
@@ -179,7 +179,8 @@ func failoverWithoutTheLock(t *testing.T) {
 	}
 }
 
-// exhaustedPool blocks all connections of a go-redis pool, except the reserved one.
+// exhaustedPool blocks all connections of a go-redis pool. The engine renews locks on a
+// connection of its own, which is not in the pool.
 func exhaustedPool(t *testing.T) {
 	server := redistest.Start(t)
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})
@@ -190,7 +191,7 @@ func exhaustedPool(t *testing.T) {
 	c := f.newClient(e)
 
 	ctx, hold := f.lock(c.Mutex(key, interlock.Watchdog(3*time.Second)))
-	f.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is open
+	f.wantHeld(ctx, 1500*time.Millisecond) // until the first renewal has opened that connection
 	done := make(chan struct{}, 3)
 	for range 3 {
 		go func() { // ends with the RPUSH below

@@ -22,8 +22,8 @@ type row struct {
 	prove  func(t *testing.T)
 }
 
-// TestFaults proves the column "lock" of the fault matrix on a standalone Redis (R2). It
-// prints a line for each row.
+// TestFaults proves the column "lock" of the fault matrix on a standalone Redis
+// (requirement R2). It prints a line for each row.
 func TestFaults(t *testing.T) {
 	var rows []row
 	for _, group := range [][]row{replyRows, serverRows, wakeRows, clockRows, processRows, queueRows, killRows, kindRows} {

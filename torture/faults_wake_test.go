@@ -12,7 +12,7 @@ import (
 
 // Rows about waking waiters.
 var wakeRows = []row{
-	{21, "subscribers cut off", "woken by the next poll", func(t *testing.T) {
+	{21, "subscribers cut off", "the waiter gets the lock at its next poll", func(t *testing.T) {
 		f := newFixture(t)
 		for range 5 {
 			_, hold := f.lock(f.other.Mutex(key))
@@ -36,7 +36,7 @@ var wakeRows = []row{
 			}
 		}
 	}},
-	{21, "a forged message (PUBLISH)", "costs one attempt; not granted", func(t *testing.T) {
+	{21, "a forged message (PUBLISH)", "the message costs the waiter an attempt, and grants nothing", func(t *testing.T) {
 		f := newFixture(t)
 		_, hold := f.lock(f.other.Mutex(key))
 		var entered atomic.Bool
@@ -57,7 +57,7 @@ var wakeRows = []row{
 		f.unlock(hold)
 		<-done
 	}},
-	{22, "thundering wake-up", "one attempt per process, one winner", func(t *testing.T) {
+	{22, "thundering wake-up", "each process makes one attempt, and one process gets the lock", func(t *testing.T) {
 		const processes = 20
 		f := newFixture(t)
 		_, hold := f.lock(f.other.Mutex(key))

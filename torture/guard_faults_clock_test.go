@@ -13,7 +13,7 @@ import (
 
 // Rows with a wrong clock on a guard's server.
 var guardClockRows = []row{
-	{26, "server's clock set ahead", "unknown at once, never run again; the first caller learns of the loss", func(t *testing.T) {
+	{26, "server's clock set ahead", "the outcome is unknown at once, and the work never runs again; the first caller learns that its claim is lost", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(3*time.Second), redistest.SteppedClock)
 		ctx, claim := f.begin(f.guard)
 		f.server.Step(31 * time.Second)
@@ -23,7 +23,7 @@ var guardClockRows = []row{
 		f.wantState(engine.Unknown)
 		f.warmUp(f.guard) // the server does not keep refusing calls as late
 	}},
-	{26, "server's clock set ahead (rerun)", "run again with a higher fence; the first is refused", func(t *testing.T) {
+	{26, "server's clock set ahead (rerun)", "the work runs again with a higher fence; the first result is refused", func(t *testing.T) {
 		policy := strictPolicy(3 * time.Second)
 		policy.OnUnknown = guard.Rerun
 		f := newGuardFixture(t, policy, redistest.SteppedClock)
@@ -38,7 +38,7 @@ var guardClockRows = []row{
 		f.complete(theirs)
 		f.wantReplay(order, "result 2")
 	}},
-	{27, "server's clock set back", "held; stored; replayed", func(t *testing.T) {
+	{27, "server's clock set back", "the claim stays held; its result is stored and replayed", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(3*time.Second), redistest.SteppedClock)
 		ctx, claim := f.begin(f.guard)
 		f.server.Step(-time.Hour)
@@ -46,7 +46,7 @@ var guardClockRows = []row{
 		f.complete(claim)
 		f.wantReplay(order, "result 1")
 	}},
-	{27, "server's clock set back, claim holder cut off", "duplicates are refused longer by the step, then unknown", func(t *testing.T) {
+	{27, "server's clock set back, claim holder cut off", "duplicates are refused longer, by the size of the step; then the outcome is unknown", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(2*time.Second), redistest.SteppedClock)
 		ctx, _ := f.begin(f.guard)
 		f.cutNetwork()
@@ -62,7 +62,7 @@ var guardClockRows = []row{
 		f.server.Step(time.Hour)
 		f.wantUnknown(5 * time.Second)
 	}},
-	{28, "client's clock set, or its machine suspended", "as for locks, which have the same watchdog (in virtual time)", func(t *testing.T) {
+	{28, "client's clock set, or its machine suspended", "claims behave as locks do: both have the same watchdog (in virtual time)", func(t *testing.T) {
 		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")
 		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost_although_its_monotonic_clock_stopped")
 	}},

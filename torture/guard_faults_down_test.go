@@ -15,15 +15,15 @@ import (
 // every OnDown policy.
 func guardDownRows() (rows []row) {
 	before := map[guard.OnDown]string{
-		guard.Closed: "down; the work does not run; guarded again after the restart",
-		guard.Open:   "runs unguarded and is counted; guarded again after the restart",
-		guard.Local:  "runs once in this process; guarded again after the restart",
+		guard.Closed: "the caller gets ErrDown, and the work does not run; calls are guarded again after the restart",
+		guard.Open:   "the work runs unguarded and is counted; calls are guarded again after the restart",
+		guard.Local:  "the work runs once in this process; calls are guarded again after the restart",
 	}
 	for _, on := range []guard.OnDown{guard.Closed, guard.Open, guard.Local} {
 		rows = append(rows,
 			row{5, fmt.Sprintf("engine down before the work (%s)", on), before[on], func(t *testing.T) { downBefore(t, on) }},
-			row{5, fmt.Sprintf("engine down during the work (%s)", on), "held; renewal keeps trying; stored", func(t *testing.T) { downDuring(t, on) }},
-			row{5, fmt.Sprintf("engine down after the work (%s)", on), "the caller gets its result; stored late", func(t *testing.T) { downAfter(t, on) }},
+			row{5, fmt.Sprintf("engine down during the work (%s)", on), "the claim stays held; its renewal is retried; its result is stored", func(t *testing.T) { downDuring(t, on) }},
+			row{5, fmt.Sprintf("engine down after the work (%s)", on), "the caller gets the result, which is stored late", func(t *testing.T) { downAfter(t, on) }},
 		)
 	}
 	return rows

@@ -11,7 +11,7 @@ import (
 
 // Rows about duplicates, and about an operator's decisions.
 var guardDuplicateRows = []row{
-	{34, "duplicate while the work runs", "refused with the time left; replayed afterwards", func(t *testing.T) {
+	{34, "duplicate while the work runs", "the duplicate is refused with the time left; a later one gets the result", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(5*time.Second))
 		_, claim := f.begin(f.guard)
 		for _, g := range []*guard.Guard[string]{f.guard, f.other} {
@@ -28,7 +28,7 @@ var guardDuplicateRows = []row{
 		})
 		f.wantRuns(1)
 	}},
-	{34, "duplicate that waits while the work runs", "gets the result as soon as it is stored", func(t *testing.T) {
+	{34, "duplicate that waits while the work runs", "the duplicate gets the result as soon as it is stored", func(t *testing.T) {
 		policy := strictPolicy(5 * time.Second)
 		policy.OnDuplicate, policy.Wait = guard.Wait, 10*time.Second
 		f := newGuardFixture(t, policy)
@@ -57,7 +57,7 @@ var guardDuplicateRows = []row{
 		}
 		f.wantRuns(1)
 	}},
-	{35, "same key, other payload", "mismatch, running or done; the result does not change", func(t *testing.T) {
+	{35, "same key, other payload", "the caller gets ErrMismatch while the work runs and when it is done; the result does not change", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		mine, theirs := order.For([]byte("ten euros")), order.For([]byte("a hundred euros"))
 		_, claim, err := f.guard.Begin(t.Context(), mine)
@@ -77,7 +77,7 @@ var guardDuplicateRows = []row{
 		mismatch()
 		f.wantReplay(mine, "result 1")
 	}},
-	{44, "an operator decides while the work runs", "refused; the work continues", func(t *testing.T) {
+	{44, "an operator decides while the work runs", "the decision is refused; the work continues", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(5*time.Second))
 		ctx, claim := f.begin(f.guard)
 		f.wantErr(f.other.Resolve(t.Context(), order, "an operator's"), guard.ErrNotUnknown)
@@ -87,7 +87,7 @@ var guardDuplicateRows = []row{
 		f.wantErr(f.other.Forget(t.Context(), order), guard.ErrNotUnknown)
 		f.wantReplay(order, "result 1")
 	}},
-	{44, "an operator resolves an unknown outcome", "done with that result, or free to run", func(t *testing.T) {
+	{44, "an operator resolves an unknown outcome", "the key is done with the operator's result, or free to run again", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(5*time.Second))
 		for _, happened := range []bool{true, false} {
 			_, claim := f.begin(f.guard)

@@ -13,7 +13,7 @@ import (
 
 // Rows in which a record does not fit on the server, or is deleted.
 var guardMemoryRows = []row{
-	{24, "server out of memory at the claim (closed)", "down: full; the work does not run", func(t *testing.T) {
+	{24, "server out of memory at the claim (closed)", "the caller gets ErrDown because of ErrFull; the work does not run", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		f.server.Must("CONFIG", "SET", "maxmemory", "1")
@@ -23,7 +23,7 @@ var guardMemoryRows = []row{
 		f.server.Must("CONFIG", "SET", "maxmemory", "0")
 		f.do(f.guard, order)
 	}},
-	{24, "server out of memory at the claim (open)", "runs unguarded and is counted; stored results are replayed", func(t *testing.T) {
+	{24, "server out of memory at the claim (open)", "the work runs unguarded and is counted; stored results are replayed", func(t *testing.T) {
 		policy := strictPolicy(30 * time.Second)
 		policy.OnDown = guard.Open
 		f := newGuardFixture(t, policy)
@@ -36,7 +36,7 @@ var guardMemoryRows = []row{
 			t.Errorf("%d runs counted as unguarded, want 1", n)
 		}
 	}},
-	{24, "server out of memory while the work runs", "renewed; the result is stored", func(t *testing.T) {
+	{24, "server out of memory while the work runs", "the claim is renewed; the result is stored", func(t *testing.T) {
 		for _, size := range []int{10, 100_000} { // stored by one command on the server, or by two
 			f := newGuardFixture(t, strictPolicy(3*time.Second))
 			ctx, claim := f.begin(f.guard)
@@ -52,7 +52,7 @@ var guardMemoryRows = []row{
 			f.wantReplay(order, result)
 		}
 	}},
-	{25, "record deleted by another client while the work runs", "lost: not the holder; its result is refused", func(t *testing.T) {
+	{25, "record deleted by another client while the work runs", "the claim is lost with ErrNotHolder; its result is refused", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(3*time.Second))
 		ctx, claim := f.begin(f.guard)
 		f.server.Must(append([]string{"DEL"}, f.records()...)...)
@@ -60,7 +60,7 @@ var guardMemoryRows = []row{
 		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
 		f.wantState(engine.Absent) // the record is not recreated
 	}},
-	{25, "lock entry alone deleted or evicted", "lost: not the holder; unknown to other callers", func(t *testing.T) {
+	{25, "lock entry alone deleted or evicted", "the claim is lost with ErrNotHolder; other callers get an unknown outcome", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(3*time.Second))
 		ctx, claim := f.begin(f.guard)
 		f.server.Must("DEL", "interlock:guard:lock:{"+f.lookup(f.other, order).Key+"}")
@@ -69,7 +69,7 @@ var guardMemoryRows = []row{
 		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
 		f.wantState(engine.Unknown)
 	}},
-	{25, "a foreign value under the key of a record", "an error; the value stays; the work does not run", func(t *testing.T) {
+	{25, "a foreign value under the key of a record", "the caller gets an error; the value stays; the work does not run", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(3*time.Second))
 		f.warmUp(f.guard)
 		name := "interlock:guard:result:{" + f.lookup(f.other, order).Key + "}"
@@ -83,7 +83,7 @@ var guardMemoryRows = []row{
 			t.Errorf("the foreign value is now %q, want it unchanged", got)
 		}
 	}},
-	{38, "result larger than allowed", "the first caller gets it; the work does not run again", func(t *testing.T) {
+	{38, "result larger than allowed", "the first caller gets the result; the work does not run again", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		small := newGuard(t, f.client, f.policy, guard.MaxResult(4))
 		if got := f.do(small, order); got != "result 1" {

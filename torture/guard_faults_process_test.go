@@ -14,7 +14,7 @@ import (
 
 // Rows in which a guard process is paused, killed or shut down.
 var guardProcessRows = []row{
-	{30, "process paused for longer than the lease", "unknown; its result is refused on waking", func(t *testing.T) {
+	{30, "process paused for longer than the lease", "the outcome is unknown; the process's result is refused when it wakes", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(time.Second))
 		w := f.startAndWait("guard")
 		_ = w.Process.Signal(syscall.SIGSTOP)
@@ -22,7 +22,7 @@ var guardProcessRows = []row{
 		f.resumeAndWantLost(w)
 		f.wantState(engine.Unknown)
 	}},
-	{30, "process paused for longer than the lease (rerun)", "run again with a higher fence; its result is refused on waking", func(t *testing.T) {
+	{30, "process paused for longer than the lease (rerun)", "the work runs again with a higher fence; the process's result is refused when it wakes", func(t *testing.T) {
 		policy := strictPolicy(time.Second)
 		policy.OnUnknown = guard.Rerun
 		f := newGuardFixture(t, policy)
@@ -42,7 +42,7 @@ var guardProcessRows = []row{
 		}
 		f.wantReplay(order, "result 1")
 	}},
-	{31, "process killed (SIGKILL) while it works", "refused until the lease expires, then unknown", func(t *testing.T) {
+	{31, "process killed (SIGKILL) while it works", "duplicates are refused until the lease expires; then the outcome is unknown", func(t *testing.T) {
 		const lease = 1500 * time.Millisecond
 		f := newGuardFixture(t, strictPolicy(lease))
 		f.startAndWait("guard").kill()
@@ -67,7 +67,7 @@ var guardProcessRows = []row{
 			t.Errorf("the duplicate ran after %v, want at most the lease of %v and 1s", d, lease)
 		}
 	}},
-	{32, "process killed between effect and settle", "unknown; not run again", func(t *testing.T) {
+	{32, "process killed between effect and settle", "the outcome is unknown; the work does not run again", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(time.Second))
 		f.startAndWait("crash").kill()
 		f.wantUnknown(3 * time.Second)
@@ -94,7 +94,7 @@ var guardProcessRows = []row{
 			t.Errorf("the resolver was called %d times, want 1", calls)
 		}
 	}},
-	{33, "process killed after settle, before it responded", "replayed to later callers", func(t *testing.T) {
+	{33, "process killed after settle, before it responded", "later callers get the stored result", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		w := f.startAndWait("store")
 		f.eventually(20*time.Second, "the result is stored", func() bool { return f.steps(w)[len(f.steps(w))-1].Did == settled })
@@ -102,7 +102,7 @@ var guardProcessRows = []row{
 		f.wantReplay(order, "from child")
 		f.wantRuns(0)
 	}},
-	{39, "shutdown (SIGTERM)", "no new work; finished work is stored, the rest is unknown", func(t *testing.T) {
+	{39, "shutdown (SIGTERM)", "no new work begins; finished work is stored, and the outcome of the rest is unknown", func(t *testing.T) {
 		const keys = 10
 		f := newGuardFixture(t, strictPolicy(3*time.Second))
 		w := f.startProcess(job{Do: "guard all", Policy: f.policy, Goroutines: keys})

@@ -15,7 +15,7 @@ import (
 
 // Rows with lost or delayed messages between a guard and its engine.
 var guardReplyRows = []row{
-	{1, "reply of claim lost", "retried and recognised; runs once", func(t *testing.T) {
+	{1, "reply of claim lost", "the claim is retried and recognised; the work runs once", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		for hits, round := 0, 0; hits < 3; round++ { // the cut may hit a heartbeat instead
@@ -32,7 +32,7 @@ var guardReplyRows = []row{
 			f.wantReplay(key, result)
 		}
 	}},
-	{2, "claim without a reply, budget spent", "down; the work does not run; cleaned up", func(t *testing.T) {
+	{2, "claim without a reply, budget spent", "the caller gets ErrDown; the work does not run; the claim is cleaned up", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		f.proxy.BlackHole(faultnet.Replies, true)
@@ -47,7 +47,7 @@ var guardReplyRows = []row{
 		f.wantState(engine.Absent)
 		f.do(f.other, order)
 	}},
-	{2, "claim cancelled by its caller", "the context's error; the work does not run; cleaned up", func(t *testing.T) {
+	{2, "claim cancelled by its caller", "the caller gets its context's error; the work does not run; the claim is cleaned up", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		f.proxy.BlackHole(faultnet.Replies, true)
@@ -62,7 +62,7 @@ var guardReplyRows = []row{
 		f.waitForCleanUp()
 		f.wantState(engine.Absent)
 	}},
-	{4, "reply of settle lost", "retried and recognised; stored once", func(t *testing.T) {
+	{4, "reply of settle lost", "the settlement is retried and recognised; the result is stored once", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		for hits, round := 0, 0; hits < 3; round++ {
@@ -87,7 +87,7 @@ var guardReplyRows = []row{
 			t.Errorf("endings: %v, want none of NotStored and Late", s.Endings)
 		}
 	}},
-	{4, "settle without a reply, budget spent", "the caller gets its result; unknown later", func(t *testing.T) {
+	{4, "settle without a reply, budget spent", "the caller gets its result; later callers get an unknown outcome", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(4*time.Second))
 		result, err := f.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
 			f.cutNetwork() // until the lease expires
@@ -103,7 +103,7 @@ var guardReplyRows = []row{
 		f.wantUnknown(5 * time.Second)
 		f.restoreNetwork()
 	}},
-	{6, "engine down for more than the lease", "cancelled in time; a late result is refused; unknown", func(t *testing.T) {
+	{6, "engine down for more than the lease", "the work is cancelled when its lease expires; a late result is refused; the outcome is unknown", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(1500*time.Millisecond))
 		ctx, claim := f.begin(f.guard)
 		start := time.Now()
@@ -116,7 +116,7 @@ var guardReplyRows = []row{
 		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
 		f.wantUnknown(3 * time.Second)
 	}},
-	{6, "engine down for more than the lease (rerun)", "run again with a higher fence; the first is refused", func(t *testing.T) {
+	{6, "engine down for more than the lease (rerun)", "the work runs again with a higher fence; the first result is refused", func(t *testing.T) {
 		policy := strictPolicy(1500 * time.Millisecond)
 		policy.OnUnknown = guard.Rerun
 		f := newGuardFixture(t, policy)
@@ -151,7 +151,7 @@ var guardReplyRows = []row{
 		}
 		f.wantReplay(order, result)
 	}},
-	{8, "engine slower than the lease", "down within the budget; the grant is released", func(t *testing.T) {
+	{8, "engine slower than the lease", "the caller gets ErrDown within its budget; the grant is released", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(300*time.Millisecond))
 		f.warmUp(f.guard)
 		f.proxy.Delay(faultnet.Replies, 290*time.Millisecond)
@@ -160,7 +160,7 @@ var guardReplyRows = []row{
 		f.waitForCleanUp()
 		f.wantState(engine.Absent)
 	}},
-	{9, "a claim that arrives after its clean-up", "refused; no record is left; the work does not run", func(t *testing.T) {
+	{9, "a claim that arrives after its clean-up", "the server refuses it; no record is left; the work does not run", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		release := f.proxy.Hold(faultnet.Requests)
@@ -175,7 +175,7 @@ var guardReplyRows = []row{
 		f.wantRuns(0)
 		f.do(f.guard, order)
 	}},
-	{21, "subscribers cut off, a duplicate waits", "gets the result at the next poll", func(t *testing.T) {
+	{21, "subscribers cut off, a duplicate waits", "the duplicate gets the result at its next poll", func(t *testing.T) {
 		policy := strictPolicy(30 * time.Second)
 		policy.OnDuplicate, policy.Wait = guard.Wait, 10*time.Second
 		f := newGuardFixture(t, policy)

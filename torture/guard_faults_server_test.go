@@ -19,9 +19,9 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Rows in which a guard's server is stopped, restarted or refuses commands.
+// Rows in which a guard's server is stopped or restarted, or refuses commands.
 var guardServerRows = []row{
-	{9, "server stopped (SIGSTOP) and resumed", "down; the work does not run; running work becomes unknown", func(t *testing.T) {
+	{9, "server stopped (SIGSTOP) and resumed", "new callers get ErrDown, and their work does not run; the outcome of running work becomes unknown", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(2*time.Second))
 		ctx, claim := f.begin(f.guard)
 		f.server.Stop()
@@ -37,7 +37,7 @@ var guardServerRows = []row{
 		f.wantUnknown(5 * time.Second)
 		f.wantRuns(1)
 	}},
-	{10, "server restarted, data kept (AOF)", "held; stored; replayed after the next restart", func(t *testing.T) {
+	{10, "server restarted, data kept (AOF)", "the claim stays held; its result is stored, and replayed after the next restart", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(6*time.Second), "--appendonly", "yes", "--appendfsync", "always")
 		ctx, claim := f.begin(f.guard)
 		f.server.Kill()
@@ -48,7 +48,7 @@ var guardServerRows = []row{
 		f.server.Restart()
 		f.wantReplay(order, "result 1")
 	}},
-	{10, "script cache flushed", "scripts are sent again", func(t *testing.T) {
+	{10, "script cache flushed", "the scripts are sent again", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		f.server.Must("SCRIPT", "FLUSH")
@@ -58,7 +58,7 @@ var guardServerRows = []row{
 		f.server.Must("SCRIPT", "FLUSH")
 		f.wantReplay(order, "result 1")
 	}},
-	{11, "server restarted empty", "lost: not the holder; stored results are lost", func(t *testing.T) {
+	{11, "server restarted empty", "the claim is lost with ErrNotHolder; stored results are lost", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(6*time.Second))
 		f.warmUp(f.guard)
 		ctx, claim := f.begin(f.guard)
@@ -70,7 +70,7 @@ var guardServerRows = []row{
 		f.do(f.other, guard.Of("ada", "first"))
 		f.wantRuns(2) // a documented limit, see docs/redis.md
 	}},
-	{12, "server loading its data (LOADING)", "retried until the server answers; runs once", func(t *testing.T) {
+	{12, "server loading its data (LOADING)", "the claim is retried until the server answers; the work runs once", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second), "--key-load-delay", "10000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
 		f.warmUp(f.guard)
 		for i := range 100 { // loading them takes a second
@@ -95,7 +95,7 @@ var guardServerRows = []row{
 		<-restarted
 		f.wantReplay(order, result)
 	}},
-	{12, "server busy with a script (BUSY)", "retried until the server answers; runs once", func(t *testing.T) {
+	{12, "server busy with a script (BUSY)", "the claim is retried until the server answers; the work runs once", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second), "--busy-reply-threshold", "10")
 		f.warmUp(f.guard)
 		go func() { _, _ = f.server.Do("EVAL", "while true do end", "0") }()
@@ -103,7 +103,7 @@ var guardServerRows = []row{
 		time.AfterFunc(time.Second, func() { f.server.Must("SCRIPT", "KILL") })
 		f.wantReplay(order, f.do(f.guard, order))
 	}},
-	{12, "server busy for longer than the budget", "down within seconds; the work does not run", func(t *testing.T) {
+	{12, "server busy for longer than the budget", "the caller gets ErrDown within seconds; the work does not run", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second), "--busy-reply-threshold", "10")
 		f.warmUp(f.guard)
 		go func() { _, _ = f.server.Do("EVAL", "while true do end", "0") }()
@@ -116,7 +116,7 @@ var guardServerRows = []row{
 		f.server.Must("SCRIPT", "KILL")
 		f.do(f.guard, order)
 	}},
-	{14, "server is a replica (READONLY)", "down; the work does not run until the server is the primary", func(t *testing.T) {
+	{14, "server is a replica (READONLY)", "the caller gets ErrDown; the work does not run until the server is the primary", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		f.server.Must("REPLICAOF", "127.0.0.1", "1")
@@ -124,14 +124,14 @@ var guardServerRows = []row{
 		time.AfterFunc(time.Second, func() { f.server.Must("REPLICAOF", "NO", "ONE") })
 		f.wantReplay(order, f.do(f.guard, order))
 	}},
-	{14, "too few replicas (NOREPLICAS)", "down, not a duplicate; the work does not run", func(t *testing.T) {
+	{14, "too few replicas (NOREPLICAS)", "the caller gets ErrDown, not ErrDuplicate; the work does not run", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
 		f.warmUp(f.guard)
 		f.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
 		f.wantRefused(guard.ErrDown)
 	}},
-	{23, "pool exhausted (go-redis)", "down: overloaded; running work is renewed", guardExhaustedPool},
-	{43, "disk full, writes refused (MISCONF)", "down; new work does not run; a result is stored when writes work again", func(t *testing.T) {
+	{23, "pool exhausted (go-redis)", "new callers get ErrDown because of ErrOverloaded; the claim of running work is renewed", guardExhaustedPool},
+	{43, "disk full, writes refused (MISCONF)", "new callers get ErrDown, and their work does not run; a result is stored when writes work again", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second), "--save", "3600 1000")
 		_, claim := f.begin(f.guard)
 		// A directory with the name of the file makes every save fail.
@@ -157,7 +157,8 @@ var guardServerRows = []row{
 	}},
 }
 
-// guardExhaustedPool blocks all connections of a go-redis pool, except the reserved one.
+// guardExhaustedPool blocks all connections of a go-redis pool. The engine renews claims on
+// a connection of its own, which is not in the pool.
 func guardExhaustedPool(t *testing.T) {
 	server := redistest.Start(t)
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})
@@ -167,7 +168,7 @@ func guardExhaustedPool(t *testing.T) {
 	f := &guardFixture{fixture: &fixture{t: t, server: server}}
 	f.guard = newGuard(t, f.newClient(e), strictPolicy(3*time.Second))
 	ctx, claim := f.begin(f.guard)
-	f.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is open
+	f.wantHeld(ctx, 1500*time.Millisecond) // until the first renewal has opened that connection
 	done := make(chan struct{}, 3)
 	for range 3 {
 		go func() { // ends with the RPUSH below

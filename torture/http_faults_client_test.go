@@ -11,7 +11,7 @@ import (
 
 // Rows in which the client disconnects and retries.
 var httpClientRows = []row{
-	{37, "client disconnects before its request is complete", "not executed; executed once on the retry", func(t *testing.T) {
+	{37, "client disconnects before its request is complete", "the incomplete request is not executed; its retry is executed once", func(t *testing.T) {
 		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
 		conn := c.dial(0)
 		c.write(conn, strings.TrimSuffix(rawOrder(book), "book")) // shorter than its Content-Length
@@ -20,7 +20,7 @@ var httpClientRows = []row{
 		c.wantReplay(0, book, first)
 		c.wantExecutions(book, 1)
 	}},
-	{37, "client disconnects right after its request", "executed at most once; a retry gets the response", func(t *testing.T) {
+	{37, "client disconnects right after its request", "the order is executed once; a retry gets the response", func(t *testing.T) {
 		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
 		for n := range 20 {
 			key := fmt.Sprint(book, n)

@@ -11,7 +11,7 @@ import (
 // Rows in which a server process is killed, paused or shut down while a handler runs, or
 // in which the handler panics.
 var httpProcessRows = []row{
-	{30, "process paused for longer than the lease (hold)", "unknown; its late response is not stored", func(t *testing.T) {
+	{30, "process paused for longer than the lease (hold)", "the outcome is unknown; the late response is not stored", func(t *testing.T) {
 		c := startShops(t, 3, chargePolicy(time.Second), 0)
 		got := c.startSlowOrder(t.Context())
 		c.signal(syscall.SIGSTOP)
@@ -27,7 +27,7 @@ var httpProcessRows = []row{
 		}
 		c.wantExecutions(book, 1)
 	}},
-	{30, "process paused for longer than the lease (rerun)", "executed again; the late response is not stored and changes no record", func(t *testing.T) {
+	{30, "process paused for longer than the lease (rerun)", "the order is executed again; the late response is not stored and changes no record", func(t *testing.T) {
 		c := startShops(t, 3, rerunPolicy(time.Second), 0)
 		got := c.startSlowOrder(t.Context())
 		c.signal(syscall.SIGSTOP)
@@ -43,7 +43,7 @@ var httpProcessRows = []row{
 		}
 		c.wantExecutions(book, 2)
 	}},
-	{31, "process killed (SIGKILL) during the handler (hold)", "refused until the lease expires, then unknown; never executed again", func(t *testing.T) {
+	{31, "process killed (SIGKILL) during the handler (hold)", "retries are refused until the lease expires; then the outcome is unknown, and the order is never executed again", func(t *testing.T) {
 		c := startShops(t, 3, chargePolicy(2*time.Second), 0)
 		got := c.startSlowOrder(t.Context())
 		c.shops[0].kill()
@@ -55,7 +55,7 @@ var httpProcessRows = []row{
 		}
 		c.wantExecutions(book, 1)
 	}},
-	{31, "process killed (SIGKILL) during the handler (rerun)", "executed again when the lease expires, not before", func(t *testing.T) {
+	{31, "process killed (SIGKILL) during the handler (rerun)", "the order is executed again when the lease expires, not before", func(t *testing.T) {
 		const lease = 2 * time.Second
 		c := startShops(t, 3, rerunPolicy(lease), 0)
 		asked := time.Now()
@@ -69,7 +69,7 @@ var httpProcessRows = []row{
 		c.wantReplay(2, book, first)
 		c.wantExecutions(book, 2)
 	}},
-	{32, "handler panics (hold)", "unknown at once; never executed again", func(t *testing.T) {
+	{32, "handler panics (hold)", "the outcome is unknown at once; the order is never executed again", func(t *testing.T) {
 		c := startShops(t, 2, chargePolicy(time.Minute), 0)
 		c.panicOnce()
 		for shop := range c.shops {
@@ -77,7 +77,7 @@ var httpProcessRows = []row{
 		}
 		c.wantExecutions(book, 1)
 	}},
-	{32, "handler panics (rerun)", "executed again at once", func(t *testing.T) {
+	{32, "handler panics (rerun)", "the order is executed again at once", func(t *testing.T) {
 		c := startShops(t, 2, rerunPolicy(time.Minute), 0)
 		c.panicOnce()
 		first := c.wantStored(c.order(1, book))

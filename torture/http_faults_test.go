@@ -44,7 +44,7 @@ var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
 // Rows in which Redis is down before, during or after the handler.
 var httpDownRows = []row{
-	{5, "S5 Redis down before the handler (closed)", "503 and Retry-After, not executed; executed once after the restart", func(t *testing.T) {
+	{5, "S5 Redis down before the handler (closed)", "the response is 503 with Retry-After; the order is executed once, after the restart", func(t *testing.T) {
 		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
 		c.server.Kill()
 		for shop := range c.shops {
@@ -61,7 +61,7 @@ var httpDownRows = []row{
 		c.wantReplay(1, book, first)
 		c.wantExecutions(book, 1)
 	}},
-	{5, "S5 Redis down before the handler (open)", "executed, marked and logged as unguarded; guarded after the restart", func(t *testing.T) {
+	{5, "S5 Redis down before the handler (open)", "the order is executed, marked and logged as unguarded; later orders are guarded after the restart", func(t *testing.T) {
 		p := chargePolicy(5 * time.Second)
 		p.OnDown = guard.Open
 		c := startShops(t, 2, p, 0)
@@ -95,7 +95,7 @@ var httpDownRows = []row{
 		c.wantReplay(1, book, first)
 		c.wantExecutions(book, 1)
 	}},
-	{6, "Redis down during the handler, back after the lease", "the response is sent as not stored; unknown, not executed again", func(t *testing.T) {
+	{6, "Redis down during the handler, back after the lease", "the response is sent as not stored; the outcome is unknown, and the order is not executed again", func(t *testing.T) {
 		const lease = 2 * time.Second
 		c := startShops(t, 2, chargePolicy(lease), 0, durable...)
 		got := c.startSlowOrder(t.Context())
@@ -111,7 +111,7 @@ var httpDownRows = []row{
 		}
 		c.wantExecutions(book, 1)
 	}},
-	{5, "Redis down after the handler", "replayed from the process's cache, then 503; replayed after the restart", func(t *testing.T) {
+	{5, "Redis down after the handler", "retries get the response from the process's cache, then 503; after the restart they get the response again", func(t *testing.T) {
 		p := chargePolicy(5 * time.Second)
 		p.LocalCache = 3 * time.Second
 		c := startShops(t, 2, p, 0, durable...)
@@ -127,7 +127,7 @@ var httpDownRows = []row{
 		}
 		c.wantExecutions(book, 1)
 	}},
-	{9, "Redis stopped (SIGSTOP) and resumed", "503 within seconds, not executed; executed once after it resumes", func(t *testing.T) {
+	{9, "Redis stopped (SIGSTOP) and resumed", "the response is 503 within seconds; the order is executed once, after Redis resumes", func(t *testing.T) {
 		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
 		c.server.Stop()
 		r := c.want(c.order(0, book), down)

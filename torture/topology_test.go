@@ -12,7 +12,7 @@ import (
 )
 
 // TestTopologyFaults proves the rows of the fault matrix that need several servers, on
-// real sentinels and a real cluster (R2, T7).
+// real sentinels and a real cluster (requirements R2, T7).
 func TestTopologyFaults(t *testing.T) {
 	for _, r := range append(sentinelRows, clusterRows...) {
 		t.Run(fmt.Sprintf("%02d %s", r.number, r.fault), func(t *testing.T) {
@@ -63,7 +63,7 @@ func (f *topologyFixture) wantHigherFence(before, after *interlock.Hold) {
 }
 
 var sentinelRows = []row{
-	{16, "planned failover behind sentinels", "held; new locks are on the new primary", func(t *testing.T) {
+	{16, "planned failover behind sentinels", "the lock stays held; new locks are on the new primary", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		f := newTopologyFixture(t, s.URL())
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
@@ -76,7 +76,7 @@ var sentinelRows = []row{
 		}
 		f.unlock(hold)
 	}},
-	{15, "failover of a dead primary, the lock not replicated", "lost: not the holder; the next fence is higher", func(t *testing.T) {
+	{15, "failover of a dead primary, the lock not replicated", "the hold is lost with ErrNotHolder; the next holder has a higher fence", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		f := newTopologyFixture(t, s.URL())
 		primary, replicas := s.Primary(), s.Replicas()
@@ -92,7 +92,7 @@ var sentinelRows = []row{
 		f.wantLost(ctx, 20*time.Second, interlock.ErrNotHolder)
 		f.unlock(second)
 	}},
-	{14, "a grant that no replica acknowledges, with acks", "released; unavailable", func(t *testing.T) {
+	{14, "a grant that no replica acknowledges, with acks", "the grant is released; the caller gets ErrUnavailable", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		f := newTopologyFixture(t, s.URL()+"?acks=any&ack_timeout=300ms")
 		f.lockAndUnlockOn(f.client, "fault:2")
@@ -111,7 +111,7 @@ var sentinelRows = []row{
 		}
 		f.lockAndUnlockOn(f.client, key)
 	}},
-	{14, "the old primary comes back as a replica (READONLY)", "retried on the new primary", func(t *testing.T) {
+	{14, "the old primary comes back as a replica (READONLY)", "calls are retried on the new primary", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		f := newTopologyFixture(t, s.URL())
 		f.lockAndUnlockOn(f.client, key)
@@ -128,7 +128,7 @@ var sentinelRows = []row{
 		s.Failover()
 		f.lockAndUnlockOn(f.client, key)
 	}},
-	{21, "failover during a wait", "notified, or polls", func(t *testing.T) {
+	{21, "failover during a wait", "the waiter is notified or polls, and gets the lock", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		f := newTopologyFixture(t, s.URL())
 		_, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(10*time.Second)))
@@ -180,7 +180,7 @@ func (f *topologyFixture) waitForRenewal(ctx context.Context) {
 }
 
 var clusterRows = []row{
-	{16, "planned failover in a cluster", "held; no other caller gets the lock", func(t *testing.T) {
+	{16, "planned failover in a cluster", "the lock stays held; no other caller gets it", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		f := newTopologyFixture(t, c.URL())
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
@@ -192,7 +192,7 @@ var clusterRows = []row{
 		f.unlock(hold)
 		f.lockAndUnlockOn(f.other, key)
 	}},
-	{15, "a cluster node killed, the lock not replicated", "lost: not the holder; the next fence is higher", func(t *testing.T) {
+	{15, "a cluster node killed, the lock not replicated", "the hold is lost with ErrNotHolder; the next holder has a higher fence", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		f := newTopologyFixture(t, c.URL())
 		home := c.Home(key)
@@ -208,7 +208,7 @@ var clusterRows = []row{
 		f.wantLost(ctx, 20*time.Second, interlock.ErrNotHolder)
 		f.unlock(second)
 	}},
-	{17, "a slot that moves (ASK, then MOVED)", "followed; held throughout", func(t *testing.T) {
+	{17, "a slot that moves (ASK, then MOVED)", "the engine follows the slot; the lock stays held", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		f := newTopologyFixture(t, c.URL())
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(4500*time.Millisecond)))
@@ -222,7 +222,7 @@ var clusterRows = []row{
 		f.unlock(hold)
 		f.wantDone(got, 30*time.Second)
 	}},
-	{18, "the keys of a lock on two nodes during a move (TRYAGAIN)", "retried until the slot has moved", func(t *testing.T) {
+	{18, "the keys of a lock on two nodes during a move (TRYAGAIN)", "calls are retried until the slot has moved", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		f := newTopologyFixture(t, c.URL())
 		_, first := f.lock(f.client.Mutex(key, interlock.Fenced()))
@@ -238,7 +238,7 @@ var clusterRows = []row{
 		f.wantHigherFence(first, second)
 		f.unlock(second)
 	}},
-	{19, "an unserved slot (CLUSTERDOWN)", "unavailable; lost in time; other slots work", func(t *testing.T) {
+	{19, "an unserved slot (CLUSTERDOWN)", "the hold is lost when its lease expires; new callers get ErrUnavailable; other slots work", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		f := newTopologyFixture(t, c.URL())
 		home := c.Home(key)
@@ -278,7 +278,7 @@ var clusterRows = []row{
 			}
 		}
 	}},
-	{14, "a grant that the replica does not acknowledge, with acks", "released; unavailable; other slots work", func(t *testing.T) {
+	{14, "a grant that the replica does not acknowledge, with acks", "the grant is released; the caller gets ErrUnavailable; other slots work", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		f := newTopologyFixture(t, c.URL()+"?acks=all&ack_timeout=300ms")
 		f.lockAndUnlockOn(f.client, key)
