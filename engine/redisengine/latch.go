@@ -17,10 +17,10 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	c := e.call(countDownScript)
 	defer c.free()
 	c.keys(name, latchChannel(name))
-	attempt := "-" // only reads
+	attempt := "-" // the script counts nothing
 	if r.Attempt != "" {
-		// A count is named like a permit, because attempts are unique only for one
-		// holder.
+		// The script identifies an attempt by holder/attempt, as for a permit, because
+		// attempts are unique only within one holder.
 		attempt = permitName(&r)
 	}
 	c.args(strconv.Itoa(r.Limit), attempt, e.lease.text(r.Lease), string(e.publish))

@@ -2,14 +2,14 @@
 -- late and abandoned attempts, and makes fences.
 --
 -- KEYS  1  the lock; the keys of its kind follow
---       #  the fence counter, only for a fenced lock; and last the attempt's
---          tombstone, only if ARGV[4] is 0
+--    next  the fence counter, only for a fenced lock
+--    last  the attempt's tombstone, only if ARGV[4] is 0
 -- ARGV  1  holder          2  attempt
 --       3  lease, ms       4  deadline in µs of the server's clock, after which
 --                             the call is late; 0 to read the tombstone
 --       5  queue lease, ms; 0 if the caller does not queue
 --       6  fence reserve   7  lifetime of the counter in ms, 0 for no expiry;
---                             - for a lock without a counter
+--                             "-" for a lock without a counter
 --       8  … the arguments of the kind
 --
 -- Returns of such a script, with times in µs of the server's clock:

@@ -2,7 +2,7 @@
 -- queue.
 --
 -- KEYS  1  the lock        2  the queue: a list of holders
---       3  when their reservations expire      4  how long they are
+--       3  when each reservation expires       4  how long each reservation lasts
 -- ARGV  see acquire_common.lua
 --
 -- Returns: see acquire_common.lua.

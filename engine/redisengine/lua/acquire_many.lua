@@ -8,7 +8,7 @@
 --
 -- Returns, with times in µs of the server's clock:
 --   now              all locks are acquired, with now as their fence
---   {now, i, j, …}   all but these, counted from 1
+--   {now, i, j, …}   all locks but the i-th, the j-th and so on are acquired
 --   0                late: no lock is acquired
 
 local time = redis.call('TIME')

@@ -4,7 +4,8 @@
 -- lease in µs of the server's clock.
 --
 -- KEYS  1  the semaphore   2  the permits' fences: a hash
---       3  the queue       4  when reservations expire     5  how long they are
+--       3  the queue       4  when each reservation expires
+--       5  how long each reservation lasts
 -- ARGV  see acquire_common.lua
 --       8  number of permits
 --       9  PUBLISH or SPUBLISH

@@ -2,7 +2,7 @@
 -- a writer that has waited longer.
 --
 -- KEYS  1  the lock        2  the queue of readers    3  the queue of writers
---       4  when reservations expire                   5  how long they are
+--       4  when each reservation expires   5  how long each reservation lasts
 -- ARGV  see acquire_common.lua
 --       8  the largest number of readers
 --       9  see readwrite.lua

@@ -1,11 +1,12 @@
--- Counts a latch down, or only reads it.
+-- Counts a latch down, or only returns the number of counts left. Both create a missing
+-- latch, and extend the lifetime of the latch.
 --
 -- A latch is a hash: mode, which is latch; total, the number of counts that open it;
 -- and counted:<holder/attempt> for each attempt that has counted.
 --
 -- KEYS  1  the latch       2  its channel
 -- ARGV  1  total, for a new latch
---       2  the attempt, as holder/attempt; - to read
+--       2  the attempt, as holder/attempt; "-" to count nothing
 --       3  lifetime, ms    4  PUBLISH or SPUBLISH
 --
 -- Returns the number of counts left; -1 if the key holds other data.

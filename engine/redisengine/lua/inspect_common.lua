@@ -1,18 +1,24 @@
--- Shared by inspect.lua and force_release.lua: what a key holds, for operators.
+-- Shared by inspect.lua and force_release.lua. It reports the holders and waiters of a
+-- lock to an operator; must follow readwrite.lua.
 --
 -- KEYS  1  the lock        2  the channel of an exclusive lock
---       3  the queue of a fair lock     4  when its reservations expire
+--       3  the queue of a fair lock
+--       4  when each reservation in the fair queue expires
 --       5  the queue of readers         6  the queue of writers
---       7  the queue for permits        8  when the reservations of these expire
---       9  how long the reservations in all four queues are
+--       7  the queue for permits
+--       8  when each reservation in the queues 5, 6 and 7 expires
+--       9  how long each reservation in the queues 3, 5, 6 and 7 lasts
 --      10  the permits' fences
 -- ARGV  1  NUMSUB or SHARDNUMSUB
---       #  see readwrite.lua, last
+--    last  see readwrite.lua
 --
--- Returns an array: the kind, which is exclusive, fair, read, write or permit, - for
--- a free lock without waiters, or ? for other data; the number of subscribers of an
--- exclusive lock; and for each holder and waiter in turn:
---   holder or waiter, kind, name, count or µs of arrival, fence, ms left
+-- Returns an array. It begins with the kind and the number of subscribers to KEYS[2]. The
+-- kind is exclusive, fair, read, write or permit; "-" for a free lock without waiters; or
+-- "?" if the key is not a lock. Six items follow for each holder and each waiter:
+--   holder, kind, name, count, fence, ms left of the lease
+--   waiter, kind, name, arrival, 0, ms left of the reservation
+-- A waiter's arrival is in µs of the server's clock. In a fair queue, which has no times
+-- of arrival, it is the position in the queue, from 1.
 
 -- A hash or set with more members is not a lock.
 local max_size = 10000
@@ -29,16 +35,16 @@ local permit_queue = {key = KEYS[7], expiries = KEYS[8], leases = KEYS[9]}
 local report = {}
 local attempts = {} -- the attempts that hold the lock, as holder/attempt
 
--- note appends a holder or a waiter to the report.
-local function note(role, kind, name, count, fence, left)
+-- add appends a holder or a waiter to the report.
+local function add(role, kind, name, count, fence, left)
   for _, item in ipairs({role, kind, name, tonumber(count), fence or '0', left}) do
     report[#report + 1] = item
   end
 end
 
--- see_exclusive notes the holder of an exclusive or fair lock, or returns nil for other
--- data. The name of a holder without a fence must have the form uuid:number.
-local function see_exclusive(fields, left)
+-- report_exclusive reports the holder of an exclusive or fair lock, or returns nil for
+-- other data. The name of a holder without a fence must have the form uuid:number.
+local function report_exclusive(fields, left)
   local holder, count, fence
   local entries = {}
   for i = 1, #fields, 2 do
@@ -57,12 +63,12 @@ local function see_exclusive(fields, left)
   for _, entry in ipairs(entries) do
     attempts[#attempts + 1] = holder .. '/' .. entry
   end
-  note('holder', 'exclusive', holder, count, fence, left)
+  add('holder', 'exclusive', holder, count, fence, left)
   return 'exclusive'
 end
 
-local function see_readwrite(mode, fields, left)
-  local marks = {}
+local function report_readwrite(mode, fields, left)
+  local marks = {} -- by name; see readwrite.lua
   for i = 1, #fields, 2 do
     if string.sub(fields[i], 1, 6) == 'fence:' then
       marks[string.sub(fields[i], 7)] = fields[i + 1]
@@ -80,7 +86,7 @@ local function see_readwrite(mode, fields, left)
       kind, rest = 'write', name == expired_writer and -2 or rest == -2 and left or rest
     end
     if rest ~= -2 then
-      note('holder', kind, holder, members[i + 1], string.match(marks[name] or '', '^#(%d+)'), rest)
+      add('holder', kind, holder, members[i + 1], string.match(marks[name] or '', '^#(%d+)'), rest)
       for entry in string.gmatch(marks[name] or '', ' (%S+)') do
         attempts[#attempts + 1] = holder .. '/' .. entry
       end
@@ -89,7 +95,7 @@ local function see_readwrite(mode, fields, left)
   return expired_writer and 'read' or mode
 end
 
-local function see_permits(left)
+local function report_permits(left)
   if left == -1 or redis.call('ZCARD', lock) > max_size then
     return nil
   end
@@ -103,34 +109,35 @@ local function see_permits(left)
     local rest = math.ceil((tonumber(permits[i + 1]) - now) / 1000)
     if rest > 0 then
       attempts[#attempts + 1] = permits[i]
-      note('holder', 'permit', holder_of(permits[i]), 1, redis.call('HGET', fences, permits[i]), rest)
+      add('holder', 'permit', holder_of(permits[i]), 1, redis.call('HGET', fences, permits[i]), rest)
     end
   end
   return 'permit'
 end
 
--- see notes the holders and returns the kind of the lock; nil for other data.
-local function see()
+-- report_holders reports the holders, and returns the kind of the lock or nil for other
+-- data.
+local function report_holders()
   local left = redis.call('PTTL', lock)
   if left == -2 then
     return '-'
   end
-  local sort = redis.call('TYPE', lock).ok
-  if sort == 'zset' then
-    return see_permits(left)
-  elseif sort ~= 'hash' or redis.call('HLEN', lock) > max_size then
+  local redis_type = redis.call('TYPE', lock).ok
+  if redis_type == 'zset' then
+    return report_permits(left)
+  elseif redis_type ~= 'hash' or redis.call('HLEN', lock) > max_size then
     return nil
   end
   local fields = redis.call('HGETALL', lock)
   local mode = redis.call('HGET', lock, 'mode')
   if mode then
-    return see_readwrite(mode, fields, left)
+    return report_readwrite(mode, fields, left)
   end
-  return see_exclusive(fields, left)
+  return report_exclusive(fields, left)
 end
 
--- note_waiters notes the waiters whose reservation has not expired.
-local function note_waiters(kind, queue)
+-- report_waiters reports the waiters whose reservation has not expired.
+local function report_waiters(kind, queue)
   local names = queue.list and redis.call('LRANGE', queue.key, 0, max_waiters - 1)
     or redis.call('ZRANGE', queue.key, 0, max_waiters - 1)
   for i, name in ipairs(names) do
@@ -138,18 +145,18 @@ local function note_waiters(kind, queue)
     local length = tonumber(redis.call('HGET', queue.leases, name)) or max_reservation
     if left > 0 and (left <= max_reservation or length < max_reservation) then
       local arrived = queue.list and i or redis.call('ZSCORE', queue.key, name)
-      note('waiter', kind, kind == 'permit' and holder_of(name) or holder_name(name), arrived, '0', math.min(left, length))
+      add('waiter', kind, kind == 'permit' and holder_of(name) or holder_name(name), arrived, '0', math.min(left, length))
     end
   end
 end
 
--- note_all_waiters notes the waiters of all queues, and returns the kind of the first.
-local function note_all_waiters()
+-- report_all_waiters reports the waiters of all queues, and returns the kind of the first.
+local function report_all_waiters()
   local before = #report
-  note_waiters('fair', fair_queue)
-  note_waiters('read', readers)
-  note_waiters('write', writers)
-  note_waiters('permit', permit_queue)
+  report_waiters('fair', fair_queue)
+  report_waiters('read', readers)
+  report_waiters('write', writers)
+  report_waiters('permit', permit_queue)
   return report[before + 2]
 end
 
@@ -159,11 +166,11 @@ local function subscribers()
 end
 
 local function inspect()
-  local kind = see()
+  local kind = report_holders()
   if not kind then
     return {'?', 0}
   end
-  local queued_kind = note_all_waiters()
+  local queued_kind = report_all_waiters()
   if queued_kind and (kind == '-' or kind == 'exclusive' and queued_kind == 'fair') then
     kind = queued_kind
   end

@@ -1,7 +1,7 @@
 -- Lists keys that may be locks; inspect.lua decides.
 --
 -- ARGV  1  cursor; 0 to begin
---       2  pattern         3  number of keys to scan, about
+--       2  pattern         3  about how many keys to scan
 --
 -- Returns an array: the next cursor, 0 at the end; and the keys.
 

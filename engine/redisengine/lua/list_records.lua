@@ -1,7 +1,7 @@
 -- Lists records. A record whose two entries are on different pages is listed twice.
 --
 -- ARGV  1  cursor; 0 to begin
---       2  pattern         3  number of keys to scan, about
+--       2  pattern         3  about how many keys to scan
 --       4  prefix of lock entries
 --       5  prefix of result entries
 --

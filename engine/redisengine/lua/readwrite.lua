@@ -4,15 +4,15 @@
 --   mode          read or write
 --   <holder>      a reader's number of entries
 --   <holder>:write     the writer's number of entries
---   fence:<name>  for each of them a mark: #<fence> and the attempts, as in
---                 "#1700000000000000 a b"; not a number, because Redisson takes
+--   fence:<name>  a mark for each reader and writer: #<fence> and the attempts, as
+--                 in "#1700000000000000 a b"; not a number, because Redisson takes
 --                 every number for a count
 --
 -- A reader's lease is the expiry of a separate key that ends in 1, shared by all its
 -- entries; Redisson has a key for each entry. A writer's lease is the expiry of the
 -- hash, or of a separate key while the writer also reads.
 --
--- ARGV  #  prefix of those keys, last
+-- ARGV last  the prefix of the separate keys of leases
 
 local key_prefix = ARGV[#ARGV]
 

@@ -1,10 +1,10 @@
 -- Shared by the scripts that release a lock.
 --
 -- KEYS  1  the lock        2  its channel; the keys of its kind follow
---       #  the attempt's tombstone, last, only if ARGV[4] is not -
+--    last  the attempt's tombstone, only if ARGV[4] is not "-"
 -- ARGV  1  holder          2  attempt
 --       3  PUBLISH or SPUBLISH
---       4  lifetime of the tombstone in ms to abandon the attempt; - to release
+--       4  lifetime of the tombstone in ms to abandon the attempt; "-" to release
 --       5  … the arguments of the kind
 --
 -- Returns of such a script:

@@ -3,7 +3,8 @@
 --
 -- KEYS  1  the lock        2  its channel; a waiter's channel is this one, a colon
 --                             and the waiter's name
---       3  the queue       4  when reservations expire      5  how long they are
+--       3  the queue       4  when each reservation expires
+--       5  how long each reservation lasts
 -- ARGV and returns: see release_common.lua.
 
 local queue = {list = true, key = KEYS[3], expiries = KEYS[4], leases = KEYS[5]}

@@ -8,7 +8,8 @@
 --
 -- Returns:
 --   0           all holds ended, and there are no subscribers
---   {n, m, …}   for each hold: 1 + subscribers notified, or 0 if it needs its own call
+--   {n, m, …}   for each hold: 1 + the number of subscribers notified, or 0 if the hold
+--               needs its own call
 
 local publish, size = ARGV[1], tonumber(ARGV[2])
 local answers, no_subscribers = {}, true

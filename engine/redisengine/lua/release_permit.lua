@@ -4,7 +4,7 @@
 -- KEYS  1  the semaphore   2  its channel; a waiter's channel is this one, a colon
 --                             and the waiter's name
 --       3  the permits' fences    4  the queue
---       5  when reservations expire    6  how long they are
+--       5  when each reservation expires   6  how long each reservation lasts
 -- ARGV and returns: see release_common.lua.
 
 local fences, queue = KEYS[3], {key = KEYS[4], expiries = KEYS[5], leases = KEYS[6]}

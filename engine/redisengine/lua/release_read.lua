@@ -3,7 +3,7 @@
 --
 -- KEYS  1  the lock        2  its channel
 --       3  the queue of readers    4  the queue of writers
---       5  when reservations expire    6  how long they are
+--       5  when each reservation expires   6  how long each reservation lasts
 -- ARGV  see release_common.lua
 --       5  see rw_notify.lua       6  see readwrite.lua
 --

@@ -2,8 +2,8 @@
 --
 -- KEYS     for each hold: the lock; its fence counter, if it has one; the key of a
 --          reader's or writer's lease, or the permits' fences for a permit
--- ARGV     for each hold: holder, attempt, lease in ms, lifetime of the counter in ms
---          or - without one, and read, write, permit, or - for another lock
+-- ARGV     for each hold: holder; attempt; lease in ms; lifetime of the counter in ms,
+--          "-" without a counter; and the kind: read, write, permit, or "-" for others
 --
 -- Returns an array: for each hold 1, 0 if it has ended, or 2 if it was revoked.
 

@@ -2,18 +2,19 @@
 --
 -- KEYS     for n claims: the lock entries, then the result entries
 -- ARGV  1  PUBLISH or SPUBLISH
---       2  NUMSUB or SHARDNUMSUB; - if the number of subscribers is not known
+--       2  NUMSUB or SHARDNUMSUB; "-" if the number of subscribers is not known
 --       3  the settle channel, on which every subscriber to any settlement listens
 --       4  the prefix of lock entries; the channel of a record is the settle channel,
 --          a colon, and the name after this prefix
 --       …  for each claim: the attempt after its length, as in record.lua; its terms:
---          d, f or u, or - to store nothing, and the retention in ms, with @ before it
---          if it counts from the grant; and the result
+--          d, f or u, or "-" to store nothing, and the retention in ms, with "@" before
+--          it if the retention counts from the grant; and the result
 --
 -- Returns:
 --   1           all claims are settled
---   {x, y, …}   for each: 1 settled, now or before; 2 its lease has expired; 3 another
---               attempt has claimed the key; 4 other data; 0 it needs its own call
+--   {x, y, …}   for each claim: 1 settled, now or before; 2 its lease has expired;
+--               3 another attempt has claimed the key; 4 other data; 0 the claim needs
+--               its own call
 
 local n = #KEYS / 2
 local seen = redis.call('MGET', unpack(KEYS, 1, n))
@@ -67,7 +68,7 @@ local function unowned(i, owner)
 end
 
 local answers
-local function note(i, answer)
+local function set_answer(i, answer)
   if not answers then
     answers = {}
     for before = 1, n do
@@ -84,12 +85,12 @@ for i = 1, n do
   -- others are settled.
   local notified = owned_by(owner, entry) and (unwatched and 0 or notify(i))
   if not notified then
-    note(i, unowned(i, owner))
+    set_answer(i, unowned(i, owner))
   elseif type(notified) ~= 'number' then
     if n == 1 then
       return notified
     end
-    note(i, 0)
+    set_answer(i, 0)
   else
     deleted[#deleted + 1] = KEYS[i]
     local life = terms.from_start and left_since_grant(entry, tonumber(terms.life)) or terms.life

@@ -4,7 +4,7 @@
 -- time of the last write in µs of the server's clock.
 --
 -- KEYS  1  the note
--- ARGV  1  text            2  the version that it replaces
+-- ARGV  1  text            2  the version that the text replaces
 --
 -- Returns 1 if the note has this text now, also if an earlier call wrote it and its reply
 -- was lost; 0 if another client has written.
