@@ -28,8 +28,8 @@ const (
 var outcomes = map[string]Outcome{"done": Kept, "failed": Failed, "not-executed": NotExecuted, "unknown": Unknown}
 
 // ParseOutcome returns the outcome that the values of the response header
-// Interlock-Outcome state: done, failed, not-executed or unknown. It returns zero without
-// a value, so that the status decides. Any other value is [Unknown].
+// Interlock-Outcome state: done, failed, not-executed or unknown. If there are no values,
+// it returns zero, and the status of the response decides. Any other value is [Unknown].
 func ParseOutcome(values []string) Outcome {
 	if len(values) == 0 {
 		return byStatus
@@ -40,9 +40,10 @@ func ParseOutcome(values []string) Outcome {
 	return Unknown
 }
 
-// Settle sets the outcome of the request that ctx belongs to. The last call before the
-// handler returns counts. With several middlewares, the innermost one gets it. Settle
-// reports false if ctx belongs to no guarded request, or if the handler has returned.
+// Settle sets the outcome of the request that ctx belongs to. A handler may call it more
+// than once: the last call decides. With nested middlewares, it sets the outcome of the
+// innermost one. Settle reports false if ctx belongs to no guarded request, or if the
+// handler has returned.
 func Settle(ctx context.Context, o Outcome) bool {
 	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	if d == nil {
@@ -58,10 +59,11 @@ func Settle(ctx context.Context, o Outcome) bool {
 	}
 }
 
-// SettleError sets the outcome of the request that ctx belongs to by an error that the
-// handler got, for instance from a bank: [NotExecuted] if nothing was sent, and [Unknown]
-// if the connection broke afterwards. For other errors the status decides. See
-// [guard.Classify] and [guard.Policy.Classify]. It reports false as [Settle] does.
+// SettleError sets the outcome of the request that ctx belongs to. An error that the
+// handler got from another service, such as a bank, determines the outcome: [NotExecuted]
+// if nothing was sent, and [Unknown] if the connection broke afterwards. For other errors
+// the status decides. See [guard.Classify] and [guard.Policy.Classify]. SettleError reports
+// false as [Settle] does.
 func SettleError(ctx context.Context, err error) bool {
 	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	if d == nil {
@@ -97,8 +99,8 @@ func (d *outcomeContext) Value(key any) any {
 	return d.Context.Value(key)
 }
 
-// aboutCaller lists statuses that depend on the sender or the time, not on the request.
-var aboutCaller = map[int]bool{
+// dependsOnCaller lists statuses that depend on the sender or the time, not on the request.
+var dependsOnCaller = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true,
 	http.StatusRequestTimeout: true, http.StatusMisdirectedRequest: true, http.StatusLocked: true,
 	http.StatusTooEarly: true, http.StatusTooManyRequests: true,
@@ -109,8 +111,8 @@ var aboutCaller = map[int]bool{
 // handler does not end when its client disconnects.
 const statusCanceled = 499
 
-// keepsStatus reports whether a response with that status is kept, as far as the handler
-// has decided.
+// keepsStatus reports whether a response with that status is kept, given the outcome that
+// the handler has set so far.
 func (q *request) keepsStatus(status int) bool {
 	return q.outcome(status, Outcome(q.outcomeContext.outcome.Load())) == Kept //nolint:gosec // not outcomeClosed: the handler runs
 }
@@ -132,7 +134,7 @@ func (m *Middleware) outcome(status int, declared Outcome) Outcome {
 	switch {
 	case declared != Failed:
 		return declared
-	case aboutCaller[status], m.policy.OnError != guard.Keep:
+	case dependsOnCaller[status], m.policy.OnError != guard.Keep:
 		return NotExecuted
 	}
 	return Kept
@@ -158,7 +160,7 @@ func (m *Middleware) statusOutcome(status int) Outcome {
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		return Unknown
 	// If an unknown outcome would be held, keep the handler's 5xx instead: it tells a client
-	// more than a problem. With Resolve or Rerun, the outcome stays unknown, so that the
+	// more than a problem response. With Resolve or Rerun, the outcome stays unknown, so that the
 	// resolver or the next request can settle it.
 	case p.After == guard.Keep && p.OnUnknown == guard.Hold:
 		return Kept
