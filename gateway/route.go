@@ -57,7 +57,8 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 			if path.extension && !slices.ContainsFunc(loose.methods, func(m string) bool { return !safe(m) }) {
 				continue
 			}
-			// Two rules differ only in the final slash, so the slash decides.
+			// With h.slashed, another rule's path differs from h's only in the final slash. The
+			// slash then decides: skip a reading that adds or drops it.
 			if plain && h.slashed && path.slash != strings.HasSuffix(escaped, "/") {
 				continue
 			}

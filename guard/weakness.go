@@ -15,7 +15,7 @@ type Weakness string
 const (
 	WeakRerun  Weakness = "after an unknown outcome the work runs again, and may happen twice: use OnUnknown hold or resolve"
 	WeakRetain Weakness = "results are forgotten within the hour, and a later retry runs again: use a Retain of 24h"
-	WeakShared Weakness = "all users share their keys, and one may get the result of another: use a scope with the user"
+	WeakShared Weakness = "all users share one key space, and one user may get the result of another: use a scope with the user"
 	WeakEngine Weakness = "records are stored in this process: they are lost on a restart and not shared with other processes; use Redis"
 )
 

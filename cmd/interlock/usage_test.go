@@ -12,13 +12,13 @@ func TestMistakes(t *testing.T) {
 		want []string
 	}{
 		{"an unknown flag", "demo --holld=3ms", []string{"unknown flag --holld", "did you mean --hold?", "interlock demo --help"}},
-		{"one dash for two", "demo -hold=3ms", []string{"did you mean --hold?"}},
+		{"one dash instead of two", "demo -hold=3ms", []string{"did you mean --hold?"}},
 		{"an unknown command", "demmo", []string{`unknown command "demmo"`, "did you mean demo?"}},
 		{"a synonym of a command", "lock list", []string{`unknown command "list"`, "did you mean ls?", "interlock lock --help"}},
 		{"a synonym of a command that deletes", "key rm", []string{"did you mean expire?"}},
 		{"help for an unknown command", "help demmo", []string{`unknown command "demmo"`, "did you mean demo?"}},
 		{"a command that resembles none", "frobnicate", []string{`unknown command "frobnicate"`, "see: interlock --help"}},
-		{"a command for a flag", "--version", []string{"did you mean interlock version?"}},
+		{"a flag with the name of a command", "--version", []string{"did you mean interlock version?"}},
 		{"a flag without its value", "demo --n", []string{"--n needs a value"}},
 		{"text instead of a number", "demo --n=many", []string{`--n: "many" is not a whole number`}},
 		{"too many", "demo --n=10001", []string{`--n: "10001" is not between 1 and 10000`}},

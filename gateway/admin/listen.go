@@ -13,8 +13,9 @@ import (
 // TLS.
 var ErrExposed = errors.New("admin: the API would be exposed")
 
-// CheckListen refuses an address other than loopback without tokens or without TLS,
-// unless Insecure is set. Other machines could otherwise change locks or read tokens.
+// CheckListen refuses an address that is not loopback if the API has no tokens or no TLS,
+// unless Insecure is set. Otherwise other machines could change locks, or read tokens from
+// the network.
 func CheckListen(cfg *config.Admin) error {
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {

@@ -185,7 +185,7 @@ func (r *reader) checkScope(d *ruleDraft, verb pair) {
 	case d.invalid || d.node.has("principal") && d.Principal == (Principal{}): // already reported
 	// The rule has neither a scope nor a principal, and the default scope needs a user.
 	case d.unscoped:
-		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if all clients share their keys", "keys belong to a user, and the rule has no principal")
+		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if all clients share one key space", "keys belong to a user, and the rule has no principal")
 	// The file sets a scope with a user, and no user: one of the two is a mistake.
 	case perUser && d.Principal.None:
 		r.errorf(at, Conflict, "write scope: key, or add principal: (header, jwt or mtls)", "scope: %s needs a user, and principal: none has no user", d.Do.Scope)

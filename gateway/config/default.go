@@ -37,9 +37,9 @@ func newUpstream() *Upstream {
 	return &Upstream{Connect: 3 * time.Second, Answer: time.Minute, Idle: 90 * time.Second}
 }
 
-// newTokens returns the section tokens: {} of a file.
+// newTokens returns the default values of the section tokens.
 func newTokens() *Tokens { return &Tokens{Path: DefaultTokenPath, Life: DefaultTokenLife} }
 
-// newAdmin returns the section admin: {} of a file. Its address is loopback, which
-// checkAdmin accepts without tokens.
+// newAdmin returns the default values of the section admin. The address is loopback, so
+// checkAdmin requires no tokens.
 func newAdmin() *Admin { return &Admin{Listen: DefaultAdminListen} }

@@ -155,7 +155,7 @@ func (r *reader) setDefaults(d *ruleDraft) {
 		}
 		return
 	}
-	// With principal: none there are no users, so all clients share their keys.
+	// With principal: none there are no users, so all clients share one key space.
 	if d.Do.Scope == "" && d.Principal.None {
 		d.Do.Scope = guard.Global
 	} else if d.Do.Scope == "" {

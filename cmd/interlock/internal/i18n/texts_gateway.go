@@ -86,7 +86,7 @@ var (
 		"记录只在本进程内：别的进程、或重启后的本进程都不知道；请用 Redis",
 	}
 	WarningNoPrincipal = Text{
-		"users share their keys: a client that sends another user's key gets that user's response; configure a principal",
+		"all users share one key space: a client that sends another user's key gets that user's response; configure a principal",
 		"不区分发送者：谁用了别人的键，就得到别人的答复；请说明发送者是谁（principal）",
 	}
 	WarningOptionalKey = Text{"requests without a key are not guarded: remove optional where a key is required", "不带键的请求不受保护：必须带键的地方请去掉 optional"}

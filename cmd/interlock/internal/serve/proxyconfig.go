@@ -85,7 +85,7 @@ func ValidPrincipal(s string) bool {
 func (l *ProxyConfig) rules() string {
 	scope := ""
 	if l.Principal == "none" {
-		scope = "    scope: key # without a principal, all users share their keys\n"
+		scope = "    scope: key # without a principal, all users share one key space\n"
 	}
 	if len(l.Once) == 0 {
 		return "rules:\n" +

@@ -14,15 +14,15 @@ type Warning string
 // The warnings.
 const (
 	Memory      Warning = "memory"       // records are lost on a restart and not shared
-	NoPrincipal Warning = "no-principal" // users share their keys
+	NoPrincipal Warning = "no-principal" // all users share one key space
 	OptionalKey Warning = "optional-key" // requests without a key are not guarded
 	NoRules     Warning = "no-rules"     // nothing is guarded
 	Rerun       Warning = "rerun"        // a request with an unknown outcome runs again
 	ShortRetain Warning = "short-retain" // a late retry runs again
 )
 
-// Warnings returns the warnings about a configuration. The admin API itself warns about
-// missing tokens. Package cli has their texts.
+// Warnings returns the warnings about a configuration. Package cli has the text of each
+// warning. The admin API itself warns about missing tokens.
 func Warnings(c *config.Config) (all []Warning) {
 	some := func(is func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, is) }
 	for _, x := range []struct {
