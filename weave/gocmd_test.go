@@ -8,6 +8,8 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
+// TestArgumentsForGo checks the arguments that interlock go passes to the go command. After
+// cover-shim, -through=N means that the next N words are the user's own -toolexec command.
 func TestArgumentsForGo(t *testing.T) {
 	p := newProject(t, map[string]string{
 		"main.go":     "package main\n\nfunc main() {}\n",
@@ -55,6 +57,8 @@ func TestAPackageWithAVersionAllowsNoOtherToolexec(t *testing.T) {
 	}
 }
 
+// TestArgumentsForGoFromTheEnvironment sets a -toolexec command of two words in GOFLAGS, so
+// the cover-shim gets -through=2.
 func TestArgumentsForGoFromTheEnvironment(t *testing.T) {
 	p := newProject(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
 	t.Setenv("GOFLAGS", `-mod=mod -cover "-toolexec='/their tools/tracer' toolexec"`)

@@ -12,8 +12,9 @@ import (
 // A prober asks all nodes for their health.
 type prober struct{ *Engine }
 
-// Probe implements [engine.Prober]. Its notices name nodes that are down or on
-// probation, and say how many more may fail.
+// Probe implements [engine.Prober]. Its notices name the nodes that are down or on
+// probation. Another notice follows if no lock can be granted, or if one more failure would
+// stop all locks.
 func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Health{}, err
@@ -22,7 +23,7 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 		return engine.Health{}, err
 	}
 	defer p.end()
-	// A state is the health of a node, and how long its votes do not count.
+	// A state is a node's health, and for how much longer its votes do not count.
 	type state struct {
 		health    engine.Health
 		probation time.Duration
@@ -81,7 +82,7 @@ func (n *node) health(ctx context.Context) (engine.Health, error) {
 	if err != nil {
 		return n.noHealth(err), err
 	}
-	// A probe reports a server that is down as a node with an error.
+	// If a single server is down, its probe succeeds and reports one engine.Node with an Err.
 	if len(h.Nodes) == 1 && h.Nodes[0].Err != nil {
 		return h, h.Nodes[0].Err
 	}

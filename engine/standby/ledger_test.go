@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// recordLaws check records across a switch (T13).
+// recordLaws check records across a switch (requirement T13).
 func recordLaws(t *testing.T) {
 	inWorld(t, "work done before a switch is not done again", func(w *world) {
 		a, b := w.start(), w.start()
@@ -49,7 +49,7 @@ func recordLaws(t *testing.T) {
 		time.Sleep(freeze + 2*view)
 		a.wantClaim(w.claim("order"), engine.Done, "paid")
 	})
-	inWorld(t, "a settlement after a switch reaches the side of the claim", func(w *world) {
+	inWorld(t, "a settlement after a switch reaches the side that granted the claim", func(w *world) {
 		a := w.start()
 		c, d := w.claim("order"), w.claim("undone")
 		a.wantClaim(c, engine.Running, "")
@@ -79,7 +79,7 @@ func recordLaws(t *testing.T) {
 		if r, err := a.Capabilities().Ledger.Claim(w.Context(), d); !errors.Is(err, engine.ErrMismatch) {
 			w.Errorf("claim with another fingerprint: %+v, %v; want %v", r, err, engine.ErrMismatch)
 		}
-		e := w.claim("order") // a claim without a fingerprint keeps the record's
+		e := w.claim("order") // without a fingerprint, which leaves the record's fingerprint unchanged
 		a.wantClaim(e, engine.Done, "paid")
 		a.wantClaim(retried(c, "again"), engine.Done, "paid")
 		if r, err := a.Capabilities().Ledger.Claim(w.Context(), retried(d, "more")); !errors.Is(err, engine.ErrMismatch) {
@@ -113,7 +113,7 @@ func recordLaws(t *testing.T) {
 			}
 		}
 		if len(keys) != 2 || keys[0] != "order:2" || keys[1] != "order:1" {
-			w.Errorf("the list has keys %q, want order:2 and order:1", keys)
+			w.Errorf("the list has keys %q, want order:2, then order:1", keys)
 		}
 	})
 }

@@ -22,12 +22,12 @@ type fixture struct {
 	clock *watchdog.Clock
 	group taskgroup.Group
 
-	mu     sync.Mutex
-	calls  int
-	down   error // the result of every renewal
-	ticks  int
-	empty  int
-	events []string // the methods that were called on leases
+	mu      sync.Mutex
+	calls   int
+	down    error // the result of every renewal
+	ticks   int
+	emptied int      // calls of Emptied
+	events  []string // the methods that were called on leases
 }
 
 func newFixture() *fixture {
@@ -37,7 +37,7 @@ func newFixture() *fixture {
 		Renew:   k.renew,
 		Spawn:   k.group.Go,
 		Tick:    func(_ time.Time, leases func() []watchdog.Leased) { k.ticks += len(leases()) },
-		Emptied: func() { k.empty++ },
+		Emptied: func() { k.emptied++ },
 	})
 	return k
 }
@@ -102,7 +102,7 @@ func TestWatchdog(t *testing.T) {
 				t.Error("a removed lease is renewed")
 			}
 		},
-		"a lease that is not renewed expires before it does at the engine": func(t *testing.T, k *fixture) {
+		"a lease that is not renewed expires at its holder before it expires at the engine": func(t *testing.T, k *fixture) {
 			x := k.leased(watchdog.Terms{Explicit: true})
 			pass(life - life/50)
 			if x.lease.Overdue(time.Now()) {
@@ -155,15 +155,15 @@ func TestWatchdog(t *testing.T) {
 		"Tick is called twice a second while there are leases, and Emptied when there are none": func(t *testing.T, k *fixture) {
 			x := k.leased(watchdog.Terms{})
 			pass(5*time.Second + time.Millisecond)
-			if k.ticks != 10 || k.empty != 0 {
-				t.Errorf("%d ticks and %d calls of Emptied, want 10 and none", k.ticks, k.empty)
+			if k.ticks != 10 || k.emptied != 0 {
+				t.Errorf("%d ticks and %d calls of Emptied, want 10 and none", k.ticks, k.emptied)
 			}
-			gone := k.Empty()
+			drained := k.Empty()
 			k.Remove(x)
-			<-gone
+			<-drained
 			pass(5 * time.Second)
-			if k.ticks != 10 || k.empty == 0 {
-				t.Errorf("%d ticks and %d calls of Emptied, want 10 and at least one", k.ticks, k.empty)
+			if k.ticks != 10 || k.emptied == 0 {
+				t.Errorf("%d ticks and %d calls of Emptied, want 10 and at least one", k.ticks, k.emptied)
 			}
 		},
 	} {

@@ -42,8 +42,9 @@ func blocks(text string) (all []block) {
 	return all
 }
 
-// A line is a command in a page. A comment after it says which text it prints; if
-// that is an exit status, the command fails.
+// A line is a command in a page. A comment behind the command may say "prints: " and a
+// text, which the output must contain. If the text begins with "exit status", the command
+// must fail.
 type line struct{ command, prints string }
 
 func lines(all []block) (list []line) {
@@ -72,19 +73,19 @@ func files(all []block) map[string]string {
 	return found
 }
 
-// proved lists the commands that the page must show, without their arguments.
-var proved = []string{
+// requiredCommands lists the commands that the page must show, without their arguments.
+var requiredCommands = []string{
 	"go mod init ", "go get -tool ", "go tool interlock go run ", "go tool interlock go test ", "go tool interlock go build ",
 	"go tool interlock verify ", "go tool interlock lint", "go vet -vettool=", "go run .", "go test -toolexec=", "go build -overlay=", "export GOFLAGS=",
 }
 
-// TestDirectives (T5) follows docs/directives.md to the letter, in an empty directory:
-// it writes the files and runs the commands in order.
+// TestDirectives (requirement T5) follows docs/directives.md to the letter, in an empty
+// directory: it writes the files and runs the commands in order.
 func TestDirectives(t *testing.T) {
 	all := blocks(page(t, "directives.md"))
-	for _, p := range proved {
+	for _, p := range requiredCommands {
 		if !slices.ContainsFunc(lines(all), func(l line) bool { return strings.HasPrefix(l.command, p) }) {
-			t.Errorf("docs/directives.md does not show %q in a block of sh: put it back, or change proved", p)
+			t.Errorf("docs/directives.md does not show %q in a block of sh: put it back, or change requiredCommands", p)
 		}
 	}
 	f := follower{user: newUser(t), dir: t.TempDir()}
