@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// T9: run with a lock; if it is contended: error, zero value, default value or
+// Requirement T9: run with a lock; if it is contended: error, zero value, default value or
 // fallback.
 var callLaws = []law{
 	{"Call returns the result of the work (T9)", func(t *testing.T, w *world) {

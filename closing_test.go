@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// L2: no leak; live holds are counted; all can be dropped; shutdown drops them.
+// Requirement L2: no leak; live holds are counted; all can be dropped; shutdown drops them.
 var closingLaws = []law{
 	{"ReleaseAll drops every hold of the client, and counts them (L2)", func(t *testing.T, w *world) {
 		var ctxs []context.Context

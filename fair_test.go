@@ -56,7 +56,7 @@ func (a *arrivals) want(n int, served ...int) {
 	}
 }
 
-// T1, T14: fair locks are granted in order of arrival across processes.
+// Requirements T1, T14: fair locks are granted in order of arrival across processes.
 var fairLaws = []law{
 	{"waiters are served in order of arrival across processes (T14)", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another(), w.another()}

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// T1: a latch is closed until it was counted down.
+// Requirement T1: a latch is closed until it was counted down.
 var latchLaws = []law{
 	{"a latch opens for all waiters after the last count, in any process", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another(), w.another()}

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// T1: several locks, all or none.
+// Requirement T1: several locks, all or none.
 var multiLaws = []law{
 	{"all locks are held, and all are released", func(t *testing.T, w *world) {
 		keys := []string{"k:3", "k:1", "k:2"}

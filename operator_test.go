@@ -28,7 +28,7 @@ func keys(t *testing.T, c *interlock.Client, pattern string) []string {
 	return slices.Compact(keys)
 }
 
-// T13: a leaked lock can be found and released.
+// Requirement T13: a leaked lock can be found and released.
 var operatorLaws = []law{
 	{"every held lock is listed, whatever its kind", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold

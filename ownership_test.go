@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// T4: each release removes one entry, and only the owner's last one frees the lock.
+// Requirement T4: each release removes one entry, and only the owner's last one frees the
+// lock.
 var ownershipLaws = []law{
 	{"code under the context enters again without asking the engine", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Reentrant())

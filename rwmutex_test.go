@@ -30,7 +30,7 @@ func (l *lastRequest) Acquire(ctx context.Context, r engine.Request) (engine.Gra
 	return l.Engine.Acquire(ctx, r)
 }
 
-// T1, T14: readers share the lock, a writer is alone.
+// Requirements T1, T14: readers share the lock, a writer is alone.
 var rwmutexLaws = []law{
 	{"readers share the lock, and a writer is alone", func(t *testing.T, w *world) {
 		ours, theirs := w.client.RWMutex("k:1"), w.another().RWMutex("k:1")

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// T1: as many holders as permits, and no more.
+// Requirement T1: as many holders as permits, and no more.
 var semaphoreLaws = []law{
 	{"there are as many holders as permits across processes", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another(), w.another()}

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// T13: a hot key split into partitions.
+// Requirement T13: a hot key split into partitions.
 var stripedLaws = []law{
 	{"each stripe has one holder at a time", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another()}

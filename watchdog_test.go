@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-// T3: without an explicit lease a lock has 30 s and is renewed every 10 s while
+// Requirement T3: without an explicit lease a lock has 30 s and is renewed every 10 s while
 // it is held.
 var watchdogLaws = []law{
 	{"a lock is renewed every third of its lease while it is held (T3)", func(t *testing.T, w *world) {

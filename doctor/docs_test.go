@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/doctor"
 )
 
-// S8, T7: the docs contain the guarantees word for word.
+// Requirements S8, T7: the docs contain the guarantees word for word.
 func TestDocsContainTheGuarantees(t *testing.T) {
 	for l, file := range map[doctor.Language]string{
 		doctor.English: "../docs/engines.md", doctor.Chinese: "../docs/engines.zh-CN.md",
@@ -43,7 +43,7 @@ func TestDocsContainTheFindings(t *testing.T) {
 	}
 }
 
-// S8, T7: the docs contain every required setting.
+// Requirements S8, T7: the docs contain every required setting.
 func TestDocsContainTheSettings(t *testing.T) {
 	for _, file := range []string{"../docs/engines.md", "../docs/engines.zh-CN.md"} {
 		page, err := os.ReadFile(file)

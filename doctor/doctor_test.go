@@ -175,7 +175,7 @@ var cases = []struct {
 	}, "note notice"},
 }
 
-// S8, T7: each problem is found, and nothing else.
+// Requirements S8, T7: each problem is found, and nothing else.
 func TestExamine(t *testing.T) {
 	found := make(map[doctor.Code]bool)
 	for _, c := range cases {

@@ -181,7 +181,7 @@ func ExampleWrap() {
 	// 1000 <nil>
 }
 
-// A registration has four outcomes (R1).
+// A registration has four outcomes (requirement R1).
 func ExampleGuard_Do() {
 	type user struct{ ID int }
 	rows := map[string]int{}

@@ -29,7 +29,8 @@ func send(h http.Handler, path, key, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// A client that retries an order with the same key gets the first response (P10).
+// A client that retries an order with the same key gets the first response (requirement
+// P10).
 func ExampleOnce() {
 	orders, err := interlockhttp.Once(client, guard.Charge("orders"), interlockhttp.User(signedIn))
 	if err != nil {
@@ -67,7 +68,7 @@ func show(w *httptest.ResponseRecorder) {
 	fmt.Println(w.Code, text)
 }
 
-// A button that is clicked five times pays once (P10). The page sends no key;
+// A button that is clicked five times pays once (requirement P10). The page sends no key;
 // identical requests from one user are duplicates.
 func ExampleSubmit() {
 	paid := 0
@@ -91,7 +92,7 @@ func ExampleSubmit() {
 	// paid 1
 }
 
-// An import runs once a day, even if ten administrators start it (P10).
+// An import runs once a day, even if ten administrators start it (requirement P10).
 func ExampleOnce_import() {
 	imported := 0
 	imports := interlockhttp.Must(interlockhttp.Once(client, guard.Import("import"),

@@ -142,8 +142,8 @@ func submitForm(g *guard.Guard[string]) string {
 	return err.Error()
 }
 
-// TestConcurrent makes 100 concurrent submissions of one form (S3): first in one process,
-// then in three. One is executed, 99 are duplicates, and none fails.
+// TestConcurrent makes 100 concurrent submissions of one form (requirement S3): first in
+// one process, then in three. One is executed, 99 are duplicates, and none fails.
 func TestConcurrent(t *testing.T) {
 	want := tally{"executed": 1, "duplicate": 99}
 	policy := guard.Click("concurrent")

@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestFailover fails primaries over repeatedly under load (R2, T7). There are two groups
-// of locks. All replicas acknowledge the locks of the first group, so none of them may
-// ever have two holders. The locks of the second group are not acknowledged: they may be
-// granted twice, which is counted, but never with the same fence.
+// TestFailover fails primaries over repeatedly under load (requirements R2, T7). There
+// are two groups of locks. All replicas acknowledge the locks of the first group, so none
+// of them may ever have two holders. The locks of the second group are not acknowledged:
+// they may be granted twice, which is counted, but never with the same fence.
 func TestFailover(t *testing.T) {
 	n := 10
 	if testing.Short() {

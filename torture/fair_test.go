@@ -13,7 +13,7 @@ import (
 const maxIdle = 6 * time.Second
 
 // TestFair queues 200 waiters from four processes on a real Redis. They must get the
-// lock in the order of the engine's queue (T1).
+// lock in the order of the engine's queue (requirement T1).
 func TestFair(t *testing.T) {
 	runs := 10
 	if testing.Short() {

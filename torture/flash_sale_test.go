@@ -8,8 +8,9 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// TestFlashSale sells 100 tickets to 500 concurrent buyers in three processes (T14). Each
-// ticket is sold once, in the order of the queue. Only the lock protects the counter.
+// TestFlashSale sells 100 tickets to 500 concurrent buyers in three processes
+// (requirement T14). Each ticket is sold once, in the order of the queue. Only the lock
+// protects the counter.
 func TestFlashSale(t *testing.T) {
 	const buyers, tickets, processes = 500, 100, 3
 	f := newFixture(t)

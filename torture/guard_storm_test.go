@@ -18,11 +18,11 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestGuardStorm makes a thousand concurrent duplicate calls in one process, and a thousand
-// more when the work is done (T10). The process sends at most four commands to Redis. If the
-// first call is in another process, this process later sends one more command, to
-// unsubscribe. A process that had no subscription sends another one, because the server
-// confirms two channels.
+// TestGuardStorm makes a thousand concurrent duplicate calls in one process, and a
+// thousand more when the work is done (requirement T10). The process sends at most four
+// commands to Redis. If the first call is in another process, this process later sends
+// one more command, to unsubscribe. A process that had no subscription sends another one,
+// because the server confirms two channels.
 func TestGuardStorm(t *testing.T) {
 	for _, on := range []guard.OnDuplicate{guard.Replay, guard.Refuse, guard.Wait} {
 		for _, s := range []guardStorm{
@@ -157,7 +157,8 @@ func (t tally) sum() (n int) {
 }
 
 // TestGuardLoad runs two processes on the same keys. Each calls every key about five
-// times. At least 90 % of the duplicates in a process must not reach Redis (T10).
+// times. At least 90 % of the duplicates in a process must not reach Redis (requirement
+// T10).
 func TestGuardLoad(t *testing.T) {
 	const processes, least = 2, 0.9
 	server := redistest.Start(t)

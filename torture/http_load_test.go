@@ -86,9 +86,10 @@ func (h loadResult) print(what string) {
 }
 
 // TestHTTPLoad sends 1,000 requests per second to three processes; one in five is a
-// duplicate (S4). Every order is executed once, and no request fails. The test prints how
-// much time the guard adds to the same handler (P9: less than 10 ms). The figures depend
-// on the machine, so it asserts only that the rate does not collapse.
+// duplicate (requirement S4). Every order is executed once, and no request fails. The
+// test prints how much time the guard adds to the same handler (requirement P9: less than
+// 10 ms). The figures depend on the machine, so it asserts only that the rate does not
+// collapse.
 func TestHTTPLoad(t *testing.T) {
 	during, rounds := time.Minute, 20
 	if testing.Short() {

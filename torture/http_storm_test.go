@@ -12,7 +12,7 @@ import (
 )
 
 // TestHTTPStorm sends 100 identical requests at once to three processes behind a
-// round-robin proxy (S3). One is executed, and 99 are duplicates.
+// round-robin proxy (requirement S3). One is executed, and 99 are duplicates.
 func TestHTTPStorm(t *testing.T) {
 	const rounds = 3
 	c := startShops(t, 3, guard.Charge("orders"), 20*time.Millisecond)

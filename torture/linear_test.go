@@ -17,8 +17,9 @@ import (
 )
 
 // TestLinearizable records the answers of a real Redis to concurrent calls, with lost
-// replies and late calls, and checks that the history is linearizable (R2). It also requires
-// a minimum number of faults, because a history without faults proves little.
+// replies and late calls, and checks that the history is linearizable (requirement R2).
+// It also requires a minimum number of faults, because a history without faults proves
+// little.
 func TestLinearizable(t *testing.T) {
 	for _, c := range []struct {
 		locks string

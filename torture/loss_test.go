@@ -12,8 +12,8 @@ import (
 )
 
 // TestLossBeforeGrant stops the server and checks that the holder learns of its loss
-// before another caller gets the lock (R2). A law proves the exact bound in virtual
-// time; this test uses real servers.
+// before another caller gets the lock (requirement R2). A law proves the exact bound in
+// virtual time; this test uses real servers.
 func TestLossBeforeGrant(t *testing.T) {
 	const servers, rounds = 4, 5
 	for s := range servers {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestMigration moves slots between the nodes of a cluster while their locks and records
-// are in use (T7). Every call succeeds or returns a documented error; no hold is lost,
-// and no work runs twice.
+// are in use (requirement T7). Every call succeeds or returns a documented error; no hold
+// is lost, and no work runs twice.
 func TestMigration(t *testing.T) {
 	moves := 30
 	if testing.Short() {

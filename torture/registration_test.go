@@ -109,8 +109,8 @@ func registerAll(j job, c *interlock.Client) error {
 }
 
 // TestRegistration registers one phone number many times at once, in several processes
-// and without a unique index (R1). One user is created, and every caller gets the true
-// outcome.
+// and without a unique index (requirement R1). One user is created, and every caller gets
+// the true outcome.
 func TestRegistration(t *testing.T) {
 	const processes, callers, phone = 3, 200, "13800138000"
 	t.Run("R1 without a guard the race creates several users", func(t *testing.T) {

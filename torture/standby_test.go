@@ -27,8 +27,8 @@ const (
 )
 
 // TestStandby has three processes compete for two locks while an operator switches back
-// and forth between two real servers (T13). It checks the history of all processes, and
-// on which server the locks are held.
+// and forth between two real servers (requirement T13). It checks the history of all
+// processes, and on which server the locks are held.
 func TestStandby(t *testing.T) {
 	const (
 		processes  = 3

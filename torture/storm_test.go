@@ -11,7 +11,8 @@ import (
 )
 
 // TestStorm has a thousand goroutines in four processes compete for one key on a real
-// Redis (R2). It requires a minimum number of grants, because an idle test proves nothing.
+// Redis (requirement R2). It requires a minimum number of grants, because an idle test
+// proves nothing.
 func TestStorm(t *testing.T) {
 	const (
 		processes  = 4

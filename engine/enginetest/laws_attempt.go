@@ -2,7 +2,8 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// Attempt ids: a holder whose reply was lost is not refused because of its own lock (L1).
+// Attempt ids: a holder whose reply was lost is not refused because of its own lock
+// (requirement L1).
 var attemptLaws = []Law{
 	{"attempt", "a repeated attempt is granted again", func(b *bench) {
 		a := b.ask(ann)

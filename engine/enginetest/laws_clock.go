@@ -7,7 +7,7 @@ import (
 )
 
 // Queues when the engine's clock is moved: no dead waiter blocks, and no live one
-// is reordered (T1, T14).
+// is reordered (requirements T1, T14).
 var clockLaws = []Law{
 	{"clock", "a clock set back does not let a dead waiter block a fair lock", func(b *bench) {
 		b.deadWaiterExpires(b.fair)

@@ -10,7 +10,7 @@ import (
 // microseconds.
 const farAhead = 1_000_000
 
-// Agreement of several engines on a fence (T11).
+// Agreement of several engines on a fence (requirement T11).
 var fencerLaws = []Law{
 	{"fencer", "a repeated attempt gets the raised fence", func(b *bench) {
 		a := b.fenced(b.ask(ann))

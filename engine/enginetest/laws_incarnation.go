@@ -2,7 +2,7 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// Incarnations (T11): a restarted node must not vote at once.
+// Incarnations (requirement T11): a restarted node must not vote at once.
 var incarnationLaws = []Law{
 	{"incarnation", "an incarnation keeps its id", func(b *bench) {
 		first := b.incarnation()

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Notes: an operator's switch uses them (T13).
+// Notes: an operator's switch uses them (requirement T13).
 var noteLaws = []Law{
 	{"note", "a note that was never written has no text", func(b *bench) {
 		b.noteIs("n", "", 0)

@@ -7,7 +7,7 @@ import (
 )
 
 // Named owners: an owner may enter from several processes, each with its own attempt.
-// T2: the count per owner. T4: a release decrements it.
+// Requirement T2: the count per owner. T4: a release decrements it.
 var ownerLaws = []Law{
 	{"owner", "a named owner may enter again and is counted", func(b *bench) {
 		for want := 1; want <= 3; want++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Queue positions: a dead waiter costs one QueueLease, however many there are (T1,
-// T14).
+// Queue positions: a dead waiter costs one QueueLease, however many there are
+// (requirements T1, T14).
 var positionLaws = []Law{
 	{"position", "a refusal without a QueueLease queues no caller", func(b *bench) {
 		a := b.fair(ann)

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// T11: a quorum needs the incarnation and the fences of its nodes.
+// Requirement T11: a quorum needs the incarnation and the fences of its nodes.
 func TestIncarnation(t *testing.T) {
 	t.Parallel()
 	t.Run("a restart is another incarnation, and another connection", func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// S8, T7: the health of servers in every topology.
+// Requirements S8, T7: the health of servers in every topology.
 
 func probe(t *testing.T, url string) engine.Health {
 	t.Helper()

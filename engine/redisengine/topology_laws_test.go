@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// T1, T7, S8: the laws hold on a cluster.
+// Requirements T1, T7, S8: the laws hold on a cluster.
 func TestLawsOnACluster(t *testing.T) {
 	t.Parallel()
 	// No server fails here, but a busy machine may stop one for seconds.
@@ -19,7 +19,7 @@ func TestLawsOnACluster(t *testing.T) {
 	lawsOn(t, "Redis Cluster", c.URL(), clocked.URL(), clocked.Step)
 }
 
-// T7: the laws hold behind sentinels.
+// Requirement T7: the laws hold behind sentinels.
 func TestLawsBehindSentinels(t *testing.T) {
 	t.Parallel()
 	s, clocked := redistest.StartSentinel(t).Patient(), redistest.StartSentinel(t, redistest.SteppedClock)

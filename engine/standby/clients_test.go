@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// clientLaws check a switch through clients (T13).
+// clientLaws check a switch through clients (requirement T13).
 func clientLaws(t *testing.T) {
 	inWorld(t, "a switch notifies holders at once with the reason", func(w *world) {
 		a := w.start()

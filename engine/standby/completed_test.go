@@ -17,7 +17,7 @@ import (
 const noteName = "interlock:standby"
 
 // completionLaws check switches that another process completes, and lost records
-// (T13).
+// (requirement T13).
 func completionLaws(t *testing.T) {
 	inWorld(t, "a process with longer leases that completes a switch does not shorten the freeze", func(w *world) {
 		_ = w.operator.Close() // otherwise it would complete the switch

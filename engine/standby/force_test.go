@@ -20,7 +20,7 @@ func refuseNotes(f *enginetest.Faulty) {
 	f.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Refuse})
 }
 
-// forceLaws check unreachable sides (T13).
+// forceLaws check unreachable sides (requirement T13).
 func forceLaws(t *testing.T) {
 	inWorld(t, "a switch that cannot write to a side is refused and changes nothing", func(w *world) {
 		a := w.start()

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// TestLaws checks the laws of a switch (T13).
+// TestLaws checks the laws of a switch (requirement T13).
 func TestLaws(t *testing.T) {
 	t.Run("switches", switchLaws)
 	t.Run("completed", completionLaws)

@@ -17,7 +17,7 @@ import (
 
 // TestRandomSwitches lets operators switch back and forth, and die during a switch, while
 // processes start, stop and lose one side or the other. A lock never has two holders
-// (T13).
+// (requirement T13).
 func TestRandomSwitches(t *testing.T) {
 	const seeds = 8
 	for seed := range uint64(seeds) {

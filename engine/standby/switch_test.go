@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// switchLaws check every switch (T13).
+// switchLaws check every switch (requirement T13).
 func switchLaws(t *testing.T) {
 	inWorld(t, "every lease from before a switch expires before anything is granted after it", func(w *world) {
 		a, b := w.start(), w.start()

@@ -103,7 +103,8 @@ func TestWovenReport(t *testing.T) {
 func TestWovenRegistration(t *testing.T) {
 	sc := newScenario(t, "registration", 1)
 	sc.run()
-	// R1: a phone number is registered once, and every other caller learns why not.
+	// Requirement R1: a phone number is registered once, and every other caller learns
+	// why not.
 	if sc.outcomes["registered"] != 10 || sc.outcomes["exists already"]+sc.outcomes["being registered"] != all-10 {
 		t.Errorf("got %v, want 10 registered and %d refused", sc.outcomes, all-10)
 	}
@@ -117,7 +118,7 @@ func TestWovenRegistration(t *testing.T) {
 func TestWovenImport(t *testing.T) {
 	sc := newScenario(t, "import", 1)
 	sc.run()
-	// P10: concurrent imports run once, and all callers get the result.
+	// Requirement P10: concurrent imports run once, and all callers get the result.
 	sc.wantOutcomes(map[string]int{"batch 1": all})
 	sc.wantValue("batches", 1)
 	if files := sc.list("imported"); len(files) != 1 {
@@ -142,7 +143,7 @@ func TestWovenBalance(t *testing.T) {
 func TestWovenOrder(t *testing.T) {
 	sc := newScenario(t, "order", 1)
 	sc.run()
-	// T14: an order is paid or cancelled, never both.
+	// Requirement T14: an order is paid or cancelled, never both.
 	settled := map[string]int{}
 	for i := range 40 {
 		events := sc.list(fmt.Sprint("events:", i))

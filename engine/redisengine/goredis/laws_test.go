@@ -56,7 +56,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// T7: the laws hold on a cluster and behind sentinels.
+// Requirement T7: the laws hold on a cluster and behind sentinels.
 func TestLawsOnTopologies(t *testing.T) {
 	t.Parallel()
 	// No server fails here, but a busy machine may stop one for seconds.

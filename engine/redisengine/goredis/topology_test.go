@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// S8, T7: the health of servers through go-redis.
+// Requirements S8, T7: the health of servers through go-redis.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
