@@ -69,7 +69,7 @@ func (g *Guard[T]) List(ctx context.Context, states ...State) iter.Seq2[Status, 
 func (g *Guard[T]) Resolve(ctx context.Context, key Key, v T) error {
 	if g.policy.After == Keep {
 		if _, err := g.encode(&v, newEncodeBuffer()); err != nil {
-			return err // an operator wants the error, not a tombstone
+			return err // Complete would store the outcome without the result
 		}
 	}
 	return g.decideUnknown(ctx, key, func(c *Claim[T]) error { return c.Complete(v) })
@@ -98,7 +98,8 @@ func (g *Guard[T]) decideUnknown(ctx context.Context, key Key, decide func(*Clai
 	// belongs to a token, so the record's remaining time counts as well.
 	req, retain := k.request(), max(k.retain(), s.Left)
 	req.TakeOver, req.Retain, req.Lease = true, retain, g.policy.Lease
-	a, err := k.requestClaim(ctx, g.fallback.decided(s.Key) == engine.Unknown, req)
+	local := g.fallback.decided(s.Key) == engine.Unknown // this process decided it during an outage
+	a, err := k.requestClaim(ctx, local, req)
 	switch {
 	case err != nil:
 		return k.callerError(ctx, err)

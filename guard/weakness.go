@@ -23,8 +23,8 @@ const (
 // longer than that.
 const ShortRetain = time.Hour
 
-// Weaknesses returns the weaknesses of a policy that keeps results. A policy with another
-// After refuses repeats for a moment only, as its window says.
+// Weaknesses returns the weaknesses of a policy that keeps results. Other policies have
+// none: they promise to refuse repeats while the work runs or during their window only.
 func (p Policy) Weaknesses() (found []Weakness) {
 	if p = p.WithDefaults(); p.After != Keep {
 		return nil

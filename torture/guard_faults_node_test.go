@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestGuardFaultsOfOneNode kills a node of a cluster. A guard that runs unguarded while its
-// engine is down still guards the keys of the other nodes. The node timeout keeps the
+// TestGuardFaultsOfOneNode kills a node of a cluster. With guard.Form, work runs unguarded
+// if the node of its key is down. Keys on the other nodes stay guarded. The node timeout keeps the
 // cluster from replacing the dead node.
 func TestGuardFaultsOfOneNode(t *testing.T) {
 	t.Parallel()

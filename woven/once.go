@@ -60,8 +60,8 @@ type Run struct {
 	later bool // the function's body has not started
 }
 
-// Later marks that the function's body has not started: its lower directives may still
-// refuse or panic. Until [Run.Begun] is called, the work has had no effect.
+// Later marks that the function's body has not started: the directives below this one
+// run first, and may refuse or panic. Until [Run.Begun] is called, the work has had no effect.
 func (r *Run) Later() {
 	if r != nil {
 		r.later = true

@@ -91,7 +91,7 @@ var fingerprintLaws = []Law{
 			}
 		}
 	}},
-	{"fingerprint", "a fingerprint expires with its record", func(b *bench) {
+	{"fingerprint", "a claim that is settled as absent leaves no fingerprint", func(b *bench) {
 		c := withFingerprint(b.claim(), "this")
 		b.claimGranted(c)
 		b.settles(settlement(c, engine.Absent), engine.Released)

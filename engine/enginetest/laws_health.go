@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Health reports (requirements S8, T7).
+// Laws of health reports (requirements S8 and T7).
 var healthLaws = []Law{
 	{"health", "a healthy engine reports its topology", func(b *bench) {
 		for _, h := range b.allHealth() {

@@ -32,7 +32,7 @@
 // long enough.
 //
 // An engine that loses its data may lose the record; then the other side's record
-// counts. A process that has never read the other side is granted nothing by a side
-// without a record, so the very first process needs both. If a failover restores an
+// counts. A side without a record grants locks only to processes that have read the
+// other side, so the very first process must reach both engines. If a failover restores an
 // old record, a process that reaches only that side follows the old record.
 package standby

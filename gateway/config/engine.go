@@ -41,7 +41,8 @@ var engineField = field[Config]{
 	schema: func() *jsonschema.Schema { return anyOf(textSchema("memory"), engineShape.schemaOf()) },
 }
 
-// engineShape has the engines of several servers. checkEngine accepts one of its fields.
+// engineShape describes engines of several servers. checkEngine requires either quorum or
+// standby.
 var engineShape = shape[Engine]{name: "engine", fields: []field[Engine]{
 	enginesField("quorum", "Three or more URLs of independent servers; a majority decides.", func(e *Engine) *[]string { return &e.Quorum }),
 	enginesField("standby", "Two URLs; the first is in use until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),

@@ -10,8 +10,8 @@ import (
 // Parse parses the content of a file; the file's name is for messages. It returns all
 // mistakes, and a Config only if there are none.
 //
-// In engine, to, listen and the file of a secret or token, ${NAME} is replaced from the
-// environment; an unset or empty variable is a mistake. Anchors, aliases, merge keys,
+// Parse replaces ${NAME} from the environment in the fields "engine", "to" and "listen",
+// and in "file" of a secret or token. An unset or empty variable is a mistake. Anchors, aliases, merge keys,
 // tags and several documents are refused, so that a rule can be read where it stands.
 // Use presets for what rules share.
 func Parse(file string, content []byte) (*Config, Errors) {
@@ -93,7 +93,7 @@ func rulesField() field[Config] {
 // presetsField remembers the file's own presets until the rules are read.
 func presetsField() field[Config] {
 	return field[Config]{
-		name: "presets", description: "The file's own policies, each a name with the fields of a policy; preset: in one builds on another.",
+		name: "presets", description: "The file's own policies, by name, with the fields of a policy. With preset: NAME, a policy builds on that one.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != mapping {
 				r.wrongType(n, "presets", "have fields", "write a name and, below it, the fields of a policy")

@@ -40,14 +40,14 @@ if left ~= -2 then
     expired[#expired + 1] = 'fence:' .. members[i]
   end
   if not other then
-    -- Other fields may belong to more expired readers: retry soon.
+    -- All readers of the sample have expired. If the lock has more fields, retry soon.
     left, other = all and -2 or 1, members[1]
   elseif mode == 'read' then
     expired = {}
   end
 end
 
-local writer, reader
+local writer, reader -- the fronts of both queues; nil without a queue
 if redis.call('EXISTS', writers.key, readers.key, writers.expiries, writers.leases) > 0 then
   writer, reader = scan_front(writers, name), scan_front(readers)
 end

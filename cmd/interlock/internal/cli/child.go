@@ -83,7 +83,7 @@ func (c *child) run(held context.Context, hold *interlock.Hold, signals *signals
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.stdout, c.stderr
 	cmd.Env = append(os.Environ(), fenceVariable+"="+strconv.FormatUint(hold.Fence(), 10), keyVariable+"="+hold.Key())
 	g := newGroup(cmd)
-	ended := make(chan error, 1) // buffered: supervise ends even if run has returned
+	ended := make(chan error, 1) // buffered: after a failed start or a stop, nothing receives
 	started := make(chan error)
 	go supervise(cmd, started, ended) // ends with the command; waited for below
 	if err := <-started; err != nil {
