@@ -222,6 +222,50 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// TestParametersThatProgramsReadDifferently checks that a request is refused if a handler
+// could read another value than the key's. Such a request would lock one order and pay
+// another.
+func TestParametersThatProgramsReadDifferently(t *testing.T) {
+	const form, parts = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
+	query := func(q string) edit { return func(r *http.Request) { r.URL.RawQuery = q } }
+	part := func(header, value string) string {
+		return "--b\r\nContent-Disposition: form-data; " + header + "\r\n\r\n" + value + "\r\n"
+	}
+	for name, c := range map[string]struct {
+		source interlockhttp.Source
+		edit   edit
+		ok     bool
+	}{
+		"ASP.NET reads Order in the query":     {interlockhttp.Query("order"), query("Order=2&order=1"), false},
+		"PHP removes a space before a name":    {interlockhttp.Query("order"), query("order=1&+order=2"), false},
+		"PHP ends a name at a NUL":             {interlockhttp.Query("order"), query("order=1&order%00x=2"), false},
+		"PHP reads a dot as an underscore":     {interlockhttp.Query("order_id"), query("order_id=1&order.id=2"), false},
+		"PHP reads order[] as order":           {interlockhttp.Query("order"), query("order=1&order[]=2"), false},
+		"only a name in another case":          {interlockhttp.Query("order"), query("ORDER=1"), false},
+		"other names in a query":               {interlockhttp.Query("order"), query("order=1&orders=2&order_id=3"), true},
+		"other fields of the same array":       {interlockhttp.Query("order[id]"), query("order[id]=1&order[note]=2&order=3"), true},
+		"ASP.NET reads Order in a form":        {interlockhttp.FormField("order"), body("Order=2&order=1", form), false},
+		"PHP removes a space in a form":        {interlockhttp.BodyField("order"), body("order=1&+order=2", form), false},
+		"a part with a name in another case":   {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=ORDER", "2")+"--b--\r\n", parts), false},
+		"a part whose name Go cannot read":     {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=order x", "2")+"--b--\r\n", parts), false},
+		"a part that only Go decodes":          {interlockhttp.FormField("order"), body(part("name=order\r\nContent-Transfer-Encoding: quoted-printable", "4=\r\n2")+"--b--\r\n", parts), false},
+		"a part that is marked as not encoded": {interlockhttp.FormField("order"), body(part("name=order\r\nContent-Transfer-Encoding: 8bit", "42")+"--b--\r\n", parts), true},
+		"an encoded part that is not the key":  {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=note\r\nContent-Transfer-Encoding: base64", "eA==")+"--b--\r\n", parts), true},
+		"a file whose name is in another case": {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=Order; filename=a.txt", "2")+"--b--\r\n", parts), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, kept, nil, interlockhttp.Key(c.source))
+			a := s.serve("", "", c.edit)
+			if !c.ok {
+				a.problem(400, interlockhttp.KeyInvalid)
+				s.ran(0)
+			} else if a.status != 201 {
+				t.Errorf("the response is %d %s, want 201", a.status, a.body)
+			}
+		})
+	}
+}
+
 // TestSourcesThatReadTheBody checks that sources leave the body to the handler, and use a
 // form that an outer middleware parsed.
 func TestSourcesThatReadTheBody(t *testing.T) {

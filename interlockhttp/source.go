@@ -138,8 +138,41 @@ func Query(name string) Source {
 		if err != nil {
 			return "", err
 		}
-		return singleKey(values[name]...)
+		found, err := parameter(values, name)
+		if err != nil {
+			return "", err
+		}
+		return singleKey(found...)
 	}}
+}
+
+// parameter returns the values of a name in a query or form. It refuses another name that
+// some programs read as the same one: the handler could use that value.
+func parameter(values url.Values, name string) ([]string, error) {
+	for other := range values {
+		if other != name && sameParameter(other, name) {
+			return nil, errOtherName
+		}
+	}
+	return values[name], nil
+}
+
+var errOtherName = errors.New("there is another name that can be read as the same one")
+
+// sameParameter reports whether some program reads two names as one. ASP.NET ignores case.
+// PHP removes spaces before a name, ends it at a NUL, and reads dots and spaces as
+// underscores. In PHP and Node.js, name[] and name are one parameter.
+func sameParameter(a, name string) bool {
+	if !strings.Contains(name, "[") {
+		a, _, _ = strings.Cut(a, "[")
+	}
+	return strings.EqualFold(mangle(a), mangle(name))
+}
+
+// mangle returns a name as PHP reads it.
+func mangle(name string) string {
+	name, _, _ = strings.Cut(strings.TrimLeft(name, " "), "\x00")
+	return strings.NewReplacer(".", "_", " ", "_").Replace(name)
 }
 
 // FormField finds the key in a field of the form in the body.
@@ -286,7 +319,7 @@ func singleKey(values ...string) (string, error) {
 // formField returns the values of a field in the form in the body.
 func (q *request) formField(name string) ([]string, error) {
 	if q.PostForm != nil { // an outer middleware parsed the form
-		return q.PostForm[name], nil
+		return parameter(q.PostForm, name)
 	}
 	body, err := q.bufferBody()
 	if err != nil {
@@ -298,7 +331,10 @@ func (q *request) formField(name string) ([]string, error) {
 		return nil, err
 	case media == "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(body))
-		return values[name], err
+		if err != nil {
+			return nil, err
+		}
+		return parameter(values, name)
 	case media == "multipart/form-data":
 		return partsNamed(body, params["boundary"], name)
 	}
@@ -321,11 +357,17 @@ func (q *request) contentType() (media string, params map[string]string, err err
 
 var errTwoTypes = errors.New("the body has more than one Content-Type")
 
-// partsNamed returns the values with that name in a multipart form.
+var (
+	errNoName   = errors.New("a part of the form has no name that can be read")
+	errEncoding = errors.New("the part of the form has a Content-Transfer-Encoding, which few programs decode")
+)
+
+// partsNamed returns the values with that name in a multipart form. It refuses parts that
+// programs read in different ways.
 func partsNamed(body []byte, boundary, name string) (values []string, err error) {
 	parts := multipart.NewReader(bytes.NewReader(body), boundary)
 	for n := 0; ; n++ {
-		p, err := parts.NextPart()
+		p, err := parts.NextRawPart()
 		switch {
 		case errors.Is(err, io.EOF):
 			return values, nil
@@ -333,9 +375,14 @@ func partsNamed(body []byte, boundary, name string) (values []string, err error)
 			return nil, err
 		case n == maxParts:
 			return nil, multipart.ErrMessageTooLarge
-		}
-		if p.FormName() != name || p.FileName() != "" {
+		case p.FormName() == "":
+			return nil, errNoName
+		case p.FileName() != "" || !sameParameter(p.FormName(), name):
 			continue
+		case p.FormName() != name:
+			return nil, errOtherName
+		case encoded(p.Header):
+			return nil, errEncoding
 		}
 		text, err := io.ReadAll(io.LimitReader(p, maxKey+1))
 		if err != nil {
@@ -343,4 +390,17 @@ func partsNamed(body []byte, boundary, name string) (values []string, err error)
 		}
 		values = append(values, string(text))
 	}
+}
+
+// encoded reports whether a part is encoded for mail. Package multipart decodes
+// quoted-printable, and other programs decode nothing.
+func encoded(h textproto.MIMEHeader) bool {
+	for _, value := range h["Content-Transfer-Encoding"] {
+		switch strings.ToLower(strings.TrimSpace(value)) {
+		case "7bit", "8bit", "binary":
+		default:
+			return true
+		}
+	}
+	return false
 }
