@@ -2,6 +2,7 @@ package interlockhttp_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -231,27 +232,42 @@ func TestParametersThatProgramsReadDifferently(t *testing.T) {
 	part := func(header, value string) string {
 		return "--b\r\nContent-Disposition: form-data; " + header + "\r\n\r\n" + value + "\r\n"
 	}
+	compressed := func(r *http.Request) {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		z.Comment = "&order=1&" // the header of gzip is not compressed
+		_, _ = z.Write([]byte("order=2"))
+		_ = z.Close()
+		body(b.String(), form)(r)
+		r.Header.Set("Content-Encoding", "gzip")
+	}
 	for name, c := range map[string]struct {
 		source interlockhttp.Source
 		edit   edit
 		ok     bool
 	}{
-		"ASP.NET reads Order in the query":     {interlockhttp.Query("order"), query("Order=2&order=1"), false},
-		"PHP removes a space before a name":    {interlockhttp.Query("order"), query("order=1&+order=2"), false},
-		"PHP ends a name at a NUL":             {interlockhttp.Query("order"), query("order=1&order%00x=2"), false},
-		"PHP reads a dot as an underscore":     {interlockhttp.Query("order_id"), query("order_id=1&order.id=2"), false},
-		"PHP reads order[] as order":           {interlockhttp.Query("order"), query("order=1&order[]=2"), false},
-		"only a name in another case":          {interlockhttp.Query("order"), query("ORDER=1"), false},
-		"other names in a query":               {interlockhttp.Query("order"), query("order=1&orders=2&order_id=3"), true},
-		"other fields of the same array":       {interlockhttp.Query("order[id]"), query("order[id]=1&order[note]=2&order=3"), true},
-		"ASP.NET reads Order in a form":        {interlockhttp.FormField("order"), body("Order=2&order=1", form), false},
-		"PHP removes a space in a form":        {interlockhttp.BodyField("order"), body("order=1&+order=2", form), false},
-		"a part with a name in another case":   {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=ORDER", "2")+"--b--\r\n", parts), false},
-		"a part whose name Go cannot read":     {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=order x", "2")+"--b--\r\n", parts), false},
-		"a part that only Go decodes":          {interlockhttp.FormField("order"), body(part("name=order\r\nContent-Transfer-Encoding: quoted-printable", "4=\r\n2")+"--b--\r\n", parts), false},
-		"a part that is marked as not encoded": {interlockhttp.FormField("order"), body(part("name=order\r\nContent-Transfer-Encoding: 8bit", "42")+"--b--\r\n", parts), true},
-		"an encoded part that is not the key":  {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=note\r\nContent-Transfer-Encoding: base64", "eA==")+"--b--\r\n", parts), true},
-		"a file whose name is in another case": {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=Order; filename=a.txt", "2")+"--b--\r\n", parts), true},
+		"ASP.NET reads Order in the query":           {interlockhttp.Query("order"), query("Order=2&order=1"), false},
+		"PHP removes a space before a name":          {interlockhttp.Query("order"), query("order=1&+order=2"), false},
+		"PHP ends a name at a NUL":                   {interlockhttp.Query("order"), query("order=1&order%00x=2"), false},
+		"PHP reads a dot as an underscore":           {interlockhttp.Query("order_id"), query("order_id=1&order.id=2"), false},
+		"PHP reads order[] as order":                 {interlockhttp.Query("order"), query("order=1&order[]=2"), false},
+		"only a name in another case":                {interlockhttp.Query("order"), query("ORDER=1"), false},
+		"other names in a query":                     {interlockhttp.Query("order"), query("order=1&orders=2&order_id=3"), true},
+		"other fields of the same array":             {interlockhttp.Query("order[id]"), query("order[id]=1&order[note]=2&order=3"), true},
+		"ASP.NET reads Order in a form":              {interlockhttp.FormField("order"), body("Order=2&order=1", form), false},
+		"PHP removes a space in a form":              {interlockhttp.BodyField("order"), body("order=1&+order=2", form), false},
+		"a part with a name in another case":         {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=ORDER", "2")+"--b--\r\n", parts), false},
+		"a part whose name Go cannot read":           {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=order x", "2")+"--b--\r\n", parts), false},
+		"a part that only Go decodes":                {interlockhttp.FormField("order"), body(part("name=order\r\nContent-Transfer-Encoding: quoted-printable", "4=\r\n2")+"--b--\r\n", parts), false},
+		"a part that is marked as not encoded":       {interlockhttp.FormField("order"), body(part("name=order\r\nContent-Transfer-Encoding: 8bit", "42")+"--b--\r\n", parts), true},
+		"an encoded part that is not the key":        {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=note\r\nContent-Transfer-Encoding: base64", "eA==")+"--b--\r\n", parts), true},
+		"a file whose name is in another case":       {interlockhttp.FormField("order"), body(part("name=order", "1")+part("name=Order; filename=a.txt", "2")+"--b--\r\n", parts), true},
+		"a compressed form that is also a plain one": {interlockhttp.BodyField("order"), compressed, false},
+		"a form in UTF-16":                           {interlockhttp.BodyField("order"), body("order=1&%00o%00r%00d%00e%00r=%002", form+"; charset=UTF-16BE"), false},
+		"a form in UTF-7":                            {interlockhttp.FormField("order"), body("order=1&%2BAG8-rder=2", form+"; charset=utf-7"), false},
+		"JSON in UTF-7":                              {interlockhttp.JSONField("order"), body(`{"order":1,"+AG8-rder":2}`, "application/json; charset=utf-7"), false},
+		"JSON in UTF-8":                              {interlockhttp.JSONField("order"), body(`{"order":1}`, "application/json; charset=UTF-8"), true},
+		"a form in ISO 8859-1":                       {interlockhttp.FormField("order"), body("order=1", form+"; charset=ISO-8859-1"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, kept, nil, interlockhttp.Key(c.source))

@@ -198,7 +198,7 @@ func JSONField(path string) Source {
 	}
 	steps := strings.Split(path, ".")
 	return Source{keyLocation{name: path + " in the body", zh: "请求体中的 " + path}, func(q *request) (string, error) {
-		body, err := q.bufferBody()
+		body, err := q.plainBody()
 		if err != nil {
 			return "", err
 		}
@@ -321,7 +321,7 @@ func (q *request) formField(name string) ([]string, error) {
 	if q.PostForm != nil { // an outer middleware parsed the form
 		return parameter(q.PostForm, name)
 	}
-	body, err := q.bufferBody()
+	body, err := q.plainBody()
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +355,37 @@ func (q *request) contentType() (media string, params map[string]string, err err
 	return media, params, nil
 }
 
-var errTwoTypes = errors.New("the body has more than one Content-Type")
+var (
+	errTwoTypes = errors.New("the body has more than one Content-Type")
+	errCoding   = errors.New("the body has a Content-Encoding: send it uncompressed")
+	errCharset  = errors.New("the body has a charset that does not contain ASCII: use UTF-8")
+)
+
+// plainBody returns the body for reading a key in it. The handler could find another key
+// in a body that it decompresses, or reads with another charset, so these are refused.
+func (q *request) plainBody() ([]byte, error) {
+	for _, value := range q.Header["Content-Encoding"] {
+		if value != "" && !strings.EqualFold(value, "identity") {
+			return nil, errCoding
+		}
+	}
+	if _, params, err := q.contentType(); err == nil && !extendsASCII(params["charset"]) {
+		return nil, errCharset
+	}
+	return q.bufferBody()
+}
+
+// extendsASCII reports whether the ASCII characters of a charset are encoded as in ASCII.
+// UTF-16, UTF-7 and EBCDIC are not such charsets, and some servers read forms with them.
+func extendsASCII(charset string) bool {
+	charset = strings.ToLower(charset)
+	for _, start := range []string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "latin", "windows-", "cp125", "gb", "big5", "euc-", "shift_jis", "koi8-"} {
+		if strings.HasPrefix(charset, start) {
+			return true
+		}
+	}
+	return charset == ""
+}
 
 var (
 	errNoName   = errors.New("a part of the form has no name that can be read")
