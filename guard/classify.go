@@ -26,8 +26,8 @@ const (
 // Classify returns the class of an error by guard's table, or "" for nil. A transport
 // error is [ClassUnknown], because the request may have arrived: timeouts, io.EOF, a
 // closed or reset connection, a canceled context, driver.ErrBadConn, HTTP/2 and TLS
-// errors, and Canceled, DeadlineExceeded and Unavailable of gRPC. A failed dial or name
-// lookup is [ClassNotSent]. Other errors are [ClassFailed].
+// errors, Canceled, DeadlineExceeded and Unavailable of gRPC, and gRPC streams that were
+// reset. A failed dial or name lookup is [ClassNotSent]. Other errors are [ClassFailed].
 //
 // An error marked by [NotExecuted] or [OutcomeUnknown] has the class of its outermost
 // mark. Of joined errors, the most doubtful one counts. For the errors of other
@@ -132,6 +132,12 @@ var transportTexts = []string{
 	"invalid connection",
 }
 
+// brokenStreams are in errors of gRPC calls whose stream ended without the status of the
+// server. They have the codes of ordinary failures.
+var brokenStreams = []string{
+	"stream terminated by RST_STREAM", "server closed the stream without sending trailers", "unexpected HTTP status code received from server",
+}
+
 // refusedStream is in the error of an HTTP/2 stream that the server did not process.
 const refusedStream = "; REFUSED_STREAM"
 
@@ -178,6 +184,8 @@ func urlClass(e *url.Error) ErrorClass {
 // textClass recognises an error by its text.
 func textClass(text string) ErrorClass {
 	switch {
+	case strings.HasPrefix(text, "rpc error: ") && slices.ContainsFunc(brokenStreams, func(part string) bool { return strings.Contains(text, part) }):
+		return ClassUnknown
 	case !slices.ContainsFunc(transportTexts, func(start string) bool { return strings.HasPrefix(text, start) }):
 		return ""
 	case strings.Contains(text, refusedStream):

@@ -51,6 +51,9 @@ var brokenAfterSending = map[string]error{
 	"beside a wrapped":    fmt.Errorf("two banks: %w, %w", fmt.Errorf("first: %w", guard.NotExecuted(errNo)), &url.Error{Op: "Post", URL: "http://bank", Err: io.EOF}),
 	"gRPC, late":          errors.New("rpc error: code = DeadlineExceeded desc = context deadline exceeded"),
 	"gRPC, hung up":       fmt.Errorf("bank: %w", errors.New("rpc error: code = Unavailable desc = error reading from server: EOF")),
+	"gRPC, reset":         errors.New("rpc error: code = Internal desc = stream terminated by RST_STREAM with error code: INTERNAL_ERROR"),
+	"gRPC, cut off":       errors.New("rpc error: code = Internal desc = server closed the stream without sending trailers"),
+	"gRPC, a proxy":       errors.New("rpc error: code = Unknown desc = unexpected HTTP status code received from server: 500 (Internal Server Error)"),
 	"MySQL":               fmt.Errorf("commit: %w", errors.New("invalid connection")),
 }
 
