@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
@@ -155,6 +157,27 @@ func TestRecords(t *testing.T) {
 			reader.ran(0)
 		})
 	}
+}
+
+// TestAnOutcomeThatAnOperatorSettled checks the response to a repeat after an operator has
+// settled the request as done, without knowing the response.
+func TestAnOutcomeThatAnOperatorSettled(t *testing.T) {
+	e := memory.New()
+	s := openOn(t, e, kept, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	s.serve("k-1", "x").is(502, "")
+	s.serve("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+	records, err := guard.NewRecords(interlock.New(e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, err := records.From(t.Context(), "", "")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the records are %v, %v; want one", found, err)
+	}
+	if err := records.Resolve(t.Context(), found[0].Key, engine.Done, nil); err != nil {
+		t.Fatal(err)
+	}
+	openOn(t, e, kept, nil).serve("k-1", "x").problem(409, interlockhttp.ResultUnavailable) // another process, with nothing cached
 }
 
 // An otherCodec is not the codec that wrote the records.

@@ -71,9 +71,11 @@ func (m *Middleware) problem(err error) *Problem {
 		p = problemOf(OutcomeUnknown, err)
 		p.FirstSeen = unknown.Began
 	case errors.As(err, &noResult):
-		p = problemOf(ResultUnavailable, err)
-		if !errors.Is(err, guard.ErrTooLarge) && !errors.Is(err, guard.ErrNoSpace) && !errors.Is(err, guard.ErrCodec) {
-			p = problemOf(RecordCorrupt, err)
+		p = problemOf(RecordCorrupt, err)
+		for _, why := range []error{guard.ErrNoResult, guard.ErrTooLarge, guard.ErrNoSpace, guard.ErrCodec} {
+			if errors.Is(noResult.Err, why) { // ErrNoResult: an operator settled it without a response
+				p = problemOf(ResultUnavailable, err)
+			}
 		}
 	default:
 		p = problemOf(codeOf(err), err)
