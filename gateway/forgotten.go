@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/gateway/config"
@@ -16,9 +18,11 @@ type forgottenRule struct {
 	changed string // the fields that changed
 }
 
-// forgotten returns the rules of before whose records the next configuration does not
-// find: with it, a retry of an earlier request gets another key or fingerprint.
-func forgotten(before, next *config.Config) (all []forgottenRule) {
+// forgotten returns the rules whose records the next snapshot does not find: with it, a
+// retry of an earlier request gets another key or fingerprint.
+func forgotten(last, following *snapshot) (all []forgottenRule) {
+	before, next := last.config, following.config
+	noSecret := lost(last.settings.secrets, following.settings.secrets)
 	rules := map[string]*config.Rule{}
 	for i := range next.Rules {
 		rules[next.Rules[i].Do.Name] = &next.Rules[i]
@@ -38,7 +42,7 @@ func forgotten(before, next *config.Config) (all []forgottenRule) {
 		if before.Namespace != next.Namespace {
 			changed = append(changed, "namespace")
 		}
-		if lost(before.Secrets, next.Secrets) {
+		if noSecret {
 			changed = append(changed, "secrets")
 		}
 		if len(changed) > 0 {
@@ -59,6 +63,7 @@ func changedKey(was, is *config.Rule) (changed []string) {
 		{"scope", was.Policy.Scope == is.Policy.Scope},
 		{"principal", reflect.DeepEqual(was.Principal, is.Principal)},
 		{"match", bareHost(was.Match.Host) == bareHost(is.Match.Host) && samePath(was.Match.Path, is.Match.Path)},
+		{"form", was.Form == is.Form}, // a token of another form is refused
 		{"fingerprint-headers", reflect.DeepEqual(was.FingerprintHeaders, is.FingerprintHeaders)},
 	} {
 		if !x.same {
@@ -100,17 +105,10 @@ func samePath(a, b string) bool {
 	return true
 }
 
-// lost reports whether a secret was removed. An added secret does not matter: a guard still
-// tries the older secrets, and plain hashes.
-func lost(before, next []config.Secret) bool {
-	known := map[config.Secret]bool{}
-	for _, s := range next {
-		known[s] = true
-	}
-	for _, s := range before {
-		if !known[s] {
-			return true
-		}
-	}
-	return false
+// lost reports whether a secret was removed, or overwritten in its file. An added secret
+// does not matter: a guard still tries the older secrets, and plain hashes.
+func lost(before, next [][]byte) bool {
+	return slices.ContainsFunc(before, func(was []byte) bool {
+		return !slices.ContainsFunc(next, func(is []byte) bool { return bytes.Equal(was, is) })
+	})
 }

@@ -139,7 +139,7 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range forgotten(before.config, cfg) {
+	for _, f := range forgotten(before, s) {
 		g.options.Log.Warn("records from before the reload no longer match, so that retries of earlier requests may run again", "rule", f.rule, "changed", f.changed)
 	}
 	g.current.Store(s)

@@ -3,9 +3,12 @@ package gateway_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -247,6 +250,7 @@ func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
 			c.Rules[0].Key = on("POST /pay", rule.Once, "{header.Idempotency-Key}:{header.X-Tenant}", guard.Policy{}).Key
 		},
 		"fingerprint-headers": func(c *config.Config) { c.Rules[0].FingerprintHeaders = []string{"X-A"} },
+		"form":                func(c *config.Config) { c.Rules[0].Form, c.Tokens = "pay", &config.Tokens{} },
 		"namespace":           func(c *config.Config) { c.Namespace = "other" },
 		"name":                func(c *config.Config) { c.Rules = nil },
 	} {
@@ -262,6 +266,68 @@ func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
 		}
 		if err := g.Reload(s.gateway.Config()); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A file with another secret, under the same name, makes the records of all rules unknown.
+func TestAReloadWarnsOfAnOverwrittenSecret(t *testing.T) {
+	var log bytes.Buffer
+	file := filepath.Join(t.TempDir(), "secret")
+	write := func(secret string) {
+		if err := os.WriteFile(file, []byte(strings.Repeat(secret, 32)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a")
+	cfg := withRules(on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"}))
+	cfg.Secrets = []config.Secret{{File: file}}
+	s := open(t, cfg, nil)
+	g, err := gateway.New(s.gateway.Config(), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload := func() string {
+		log.Reset()
+		if err := g.Reload(s.gateway.Config()); err != nil {
+			t.Fatal(err)
+		}
+		return log.String()
+	}
+	if got := reload(); got != "" {
+		t.Errorf("after a reload without a change the log is %q, want nothing", got)
+	}
+	write("b")
+	if got := reload(); !strings.Contains(got, "rule=pay changed=secrets") {
+		t.Errorf("after the secret was overwritten the log is %q, want a warning about rule pay", got)
+	}
+}
+
+// The first secret of a file does not make the tokens unknown that were issued before it.
+// Otherwise a user whose response was lost would get a new token, and order twice.
+func TestTokensSurviveTheFirstSecret(t *testing.T) {
+	r := on("POST /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
+	r.Form = "order"
+	cfg := withRules(r)
+	cfg.Tokens = &config.Tokens{}
+	s := open(t, cfg, nil)
+	var issued struct{ Token string }
+	if err := json.Unmarshal([]byte(s.send("GET", "/idempotent-token?form=order", "").text), &issued); err != nil {
+		t.Fatal(err)
+	}
+	submit := func() answer { return s.send("POST", "/orders", "x", field("Idempotent-Token", issued.Token)) }
+	if got := submit(); got.StatusCode != http.StatusCreated {
+		t.Fatalf("the first request gets %v, want 201", got)
+	}
+	t.Setenv("INTERLOCK_TEST_SECRET", strings.Repeat("s", 32))
+	next := *s.gateway.Config()
+	next.Secrets = []config.Secret{{Env: "INTERLOCK_TEST_SECRET"}}
+	for range 2 { // the second reload finds the random secret in a snapshot that has others
+		if err := s.gateway.Reload(&next); err != nil {
+			t.Fatal(err)
+		}
+		if got := submit(); got.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("after the reload, a repeat gets %v, want a replay", got)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/gateway/config"
@@ -21,7 +22,7 @@ type settings struct {
 	timeouts    config.Timeouts
 	secrets     [][]byte // the file's secrets, newest first
 	tokens      *guard.Tokens
-	tokenSecret []byte // a random one, if the file has none
+	tokenSecret []byte // a random one, if the file has none or had none before a reload
 	secretsHash string // changes with the secrets and the tokens section
 }
 
@@ -53,7 +54,7 @@ func newSettings(cfg *config.Config, log *slog.Logger, before *snapshot) (*setti
 	// Reuse keys contain this hash, and never a secret. The lengths distinguish the
 	// secrets "ab", "c" from "a", "bc".
 	h := sha256.New()
-	for _, secret := range append(s.secrets, s.tokenSecret) {
+	for _, secret := range append(slices.Clone(s.secrets), s.tokenSecret) {
 		fmt.Fprintf(h, "%d:%s", len(secret), secret)
 	}
 	s.secretsHash = fmt.Sprintf("%x %v", h.Sum(nil), cfg.Tokens)
@@ -64,19 +65,19 @@ func newSettings(cfg *config.Config, log *slog.Logger, before *snapshot) (*setti
 // one, so that tokens are valid in this process only. Fingerprints never use the random
 // secret: records outlive the process.
 func (s *settings) setTokens(t *config.Tokens, log *slog.Logger, before *snapshot) (err error) {
-	secrets := s.secrets
-	if len(secrets) == 0 {
-		switch {
-		case before != nil && before.settings.tokenSecret != nil:
-			s.tokenSecret = before.settings.tokenSecret // tokens survive a reload
-		default:
-			s.tokenSecret = make([]byte, sha256.Size)
-			if _, err := rand.Read(s.tokenSecret); err != nil {
-				return err
-			}
-			log.Warn("tokens are signed with a random secret: other processes do not accept them, nor does this one after a restart; add secrets: to the file")
+	switch {
+	case before != nil && before.settings.tokenSecret != nil:
+		s.tokenSecret = before.settings.tokenSecret // tokens survive a reload, even one that adds the first secret
+	case len(s.secrets) == 0:
+		s.tokenSecret = make([]byte, sha256.Size)
+		if _, err := rand.Read(s.tokenSecret); err != nil {
+			return err
 		}
-		secrets = [][]byte{s.tokenSecret}
+		log.Warn("tokens are signed with a random secret: other processes do not accept them, nor does this one after a restart; add secrets: to the file")
+	}
+	secrets := slices.Clone(s.secrets)
+	if s.tokenSecret != nil {
+		secrets = append(secrets, s.tokenSecret)
 	}
 	s.tokens, err = guard.NewTokens(cmp.Or(t.Life, 10*time.Minute), secrets[0], secrets[1:]...)
 	return err
