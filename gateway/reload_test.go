@@ -332,6 +332,30 @@ func TestTokensSurviveTheFirstSecret(t *testing.T) {
 	}
 }
 
+// An empty list of fields is another setting than no list, which means the default.
+func TestAReloadAppliesAnEmptyListOfFields(t *testing.T) {
+	pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
+	pay.FingerprintHeaders = []string{}
+	s := open(t, withRules(pay), nil)
+	send := func(k, account string) answer {
+		return s.send("POST", "/pay", "x", key(k), field("Stripe-Account", account))
+	}
+	send("k1", "acct_1")
+	if got := send("k1", "acct_2"); got.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("without fields, a request with another account gets %v, want a replay", got)
+	}
+	next := *s.gateway.Config()
+	next.Rules = slices.Clone(next.Rules)
+	next.Rules[0].FingerprintHeaders = nil
+	if err := s.gateway.Reload(&next); err != nil {
+		t.Fatal(err)
+	}
+	send("k2", "acct_1")
+	if got := send("k2", "acct_2"); got.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("with the default fields, a request with another account gets %v, want 422", got)
+	}
+}
+
 // A request with the same key for another account is not a duplicate: it is refused.
 func TestAccountsInHeaders(t *testing.T) {
 	pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
