@@ -35,6 +35,10 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	for _, s := range v.ledger {
 		was, err := l.lookupOn(ctx, s, c.Key)
 		switch {
+		case rec.Granted && unanswered(err):
+			// The work may be done. A repeated attempt gets the same grant, and asks again.
+			return engine.Record{}, fmt.Errorf("standby: %q: the %v did not answer whether the work was done before the switch: %w: %w",
+				c.Key, s.side, engine.ErrUnknown, err)
 		case err != nil:
 			l.stats.unverified.Add(1)
 		case was.State == engine.Unknown && c.TakeOver:
@@ -44,6 +48,13 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		}
 	}
 	return rec, nil
+}
+
+// unanswered reports whether a lookup may succeed if it is repeated. A side that is known to
+// be down, or refuses the lookup, does not count: otherwise nothing could run after a
+// switch away from it.
+func unanswered(err error) bool {
+	return engine.Temporary(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 var errDown = errors.New("the side could not be reached at the last read")
@@ -114,6 +125,9 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	}
 	for _, s := range v.ledger {
 		was, err := l.lookupOn(ctx, s, key)
+		if rec.State == engine.Absent && unanswered(err) {
+			return engine.Record{}, unavailable("%q has no record on the %v, and the %v did not answer: %w", key, v.side, s.side, err)
+		}
 		if err == nil && was.State != engine.Absent && (rec.State == engine.Absent || was.State != engine.Unknown) {
 			return was, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
@@ -31,6 +32,26 @@ func recordLaws(t *testing.T) {
 		b.wantClaim(w.claim("another"), engine.Running, "")
 		if n := b.Stats().Unverified; n != 1 {
 			w.Errorf("Stats().Unverified = %d after a claim that only the standby could answer, want 1", n)
+		}
+	})
+	inWorld(t, "work from before a switch is not done again because one lookup fails", func(w *world) {
+		a := w.start()
+		c := w.claim("order")
+		a.wantClaim(c, engine.Running, "")
+		a.settle(c)
+		w.switchTo(standby.Standby)
+		time.Sleep(freeze + 2*view)
+		a.toPrimary.Inject(enginetest.Fault{Op: enginetest.OpLookup, Do: enginetest.Refuse, Times: 2})
+		if r, err := a.Capabilities().Ledger.Lookup(w.Context(), "order"); !errors.Is(err, engine.ErrUnavailable) {
+			w.Errorf("lookup while the primary is up and does not answer: %+v, %v; want %v", r, err, engine.ErrUnavailable)
+		}
+		d := w.claim("order")
+		if r, err := a.Capabilities().Ledger.Claim(w.Context(), d); !errors.Is(err, engine.ErrUnknown) {
+			w.Errorf("claim while the primary is up and does not answer: %+v, %v; want %v", r, err, engine.ErrUnknown)
+		}
+		d.Retry = true
+		if r := a.wantClaim(d, engine.Done, "paid"); r.Granted {
+			w.Error("the repeated claim was granted, although the work is done")
 		}
 	})
 	inWorld(t, "an unknown outcome stays unknown across a switch, unless it is taken over", func(w *world) {
