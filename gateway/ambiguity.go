@@ -44,9 +44,13 @@ type pathReading struct {
 	extension bool // an extension was removed from the last segment
 }
 
-// maxReadings bounds the readings of one path, in bytes. An ordinary path has a handful;
-// a crafted one would have exponentially many.
-const maxReadings = 64 << 10
+// maxTexts and maxReadings bound the readings of one path, in number and in bytes. An
+// ordinary path has a handful; a crafted one would have exponentially many, and cost the
+// gateway more time than the client.
+const (
+	maxTexts    = 256
+	maxReadings = 64 << 10
+)
 
 var errTooManyReadings = errors.New("the path can be read in too many ways")
 
@@ -86,7 +90,7 @@ func rewriteAll(escaped string) ([]string, error) {
 			if seen[text] {
 				continue
 			}
-			if size += len(text) + 1; size > maxReadings {
+			if size += len(text) + 1; size > maxReadings || len(texts) == maxTexts {
 				return nil, errTooManyReadings
 			}
 			seen[text] = true

@@ -133,3 +133,21 @@ func TestNoReaderBypassesARule(t *testing.T) {
 		}
 	}
 }
+
+// TestReadingsAreBounded checks that a short path cannot cost much time: each reading is
+// rewritten in a dozen ways and compared with every rule.
+func TestReadingsAreBounded(t *testing.T) {
+	for path, ok := range map[string]bool{
+		"/orders/7": true,
+		"/files/My%20Report%20(1).v2.final.pdf;v=1":                                 true,
+		"/a%2Fb/c%252Fd/../e./x.php/y;z=1":                                          true,
+		"/(S(x))/(S(x))//%5c/%252e%252e/(S(x))/a./x%253bq/a.php/%2500/../a;b":       false,
+		"/(S(x))/%2e/b%2fc/../%20d%20/%255c/a./%5c//%255c/%20d%20/%25252e/c%3f/%2e": false,
+		"/" + strings.Repeat("a", 12<<10) + ".json":                                 true,
+	} {
+		texts, err := rewriteAll(path)
+		if (err == nil) != ok || len(texts) > maxTexts {
+			t.Errorf("%.80s has %d readings, %v; want at most %d, and accepted: %v", path, len(texts), err, maxTexts, ok)
+		}
+	}
+}
