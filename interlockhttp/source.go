@@ -172,8 +172,10 @@ func sameParameter(a, name string) bool {
 // mangle returns a name as PHP reads it.
 func mangle(name string) string {
 	name, _, _ = strings.Cut(strings.TrimLeft(name, " "), "\x00")
-	return strings.NewReplacer(".", "_", " ", "_").Replace(name)
+	return underscores.Replace(name)
 }
+
+var underscores = strings.NewReplacer(".", "_", " ", "_")
 
 // FormField finds the key in a field of the form in the body.
 func FormField(name string) Source {
