@@ -34,7 +34,7 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 	// strict is how the gateway reads the request; loose is every other way in which an
 	// upstream might.
 	loose := reading{methods: methodsOf(r), host: strict.host, header: r.Header, same: strings.EqualFold, loose: true}
-	for _, h := range s.rules {
+	for i, h := range s.rules {
 		// A rule for every path applies in every reading.
 		if (plain || h.path.everything()) && h.matches(&strict) {
 			if h.usesPath && !h.Shadow && slices.ContainsFunc(segments, ambiguousSegment) {
@@ -42,7 +42,7 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 			}
 			rules = append(rules, h)
 			if h.Last() {
-				return rules, segments, nil
+				return rules, segments, evades(s.rules[i+1:], &strict, &loose, paths, escaped)
 			}
 			continue
 		}
@@ -68,6 +68,34 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 		}
 	}
 	return rules, segments, nil
+}
+
+// evades returns an error if a request that matches a rule could be read so that it matches
+// a later rule, and not the first one. A field or the query may replace its method, or a
+// wildcard of the first rule may match parts that an upstream removes: Tomcat reads
+// /files/..;/orders as /orders.
+func evades(later []*ruleHandler, strict, loose *reading, paths []pathReading, escaped string) error {
+	replaced := slices.ContainsFunc(loose.methods, func(m string) bool { return m != strict.methods[0] })
+	odd := slices.ContainsFunc(strict.segments, ambiguousSegment)
+	if !replaced && !odd {
+		return nil
+	}
+	other := *strict
+	other.methods = loose.methods
+	for _, h := range later {
+		if h.Shadow || h.matches(strict) { // of two rules that match, the first one applies
+			continue
+		}
+		found := h.matches(&other)
+		for i := 0; odd && !found && i < len(paths); i++ {
+			loose.segments = paths[i].segments
+			found = h.matches(loose)
+		}
+		if found {
+			return fmt.Errorf("%s %q could be read as %s, which another rule guards", strict.methods[0], escaped, h.name)
+		}
+	}
+	return nil
 }
 
 // setSlashed finds the rules whose paths differ only in the final slash. For these the

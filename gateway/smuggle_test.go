@@ -117,6 +117,43 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
+// A request that matches one rule must not reach the action of a later rule: by a method
+// override, or by a path that Tomcat reads without parameters.
+func TestOneRuleDoesNotBypassALaterOne(t *testing.T) {
+	once := func(match, name string) config.Rule {
+		return on(match, rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: name})
+	}
+	s := open(t, withRules(once("POST /files/{rest...}", "file"), once("POST /orders/{id}", "change"), once("POST /special.json", "json"),
+		once("DELETE /orders/{id}", "cancel"), once("POST /pay", "pay"), once("POST /special", "special"), once("PUT /files/{rest...}", "put")), nil)
+	override := field("X-HTTP-Method-Override", "DELETE")
+	for i, c := range []struct {
+		method, path string
+		change       edit
+		refused      bool
+	}{
+		{"POST", "/files/..;/pay", nil, true},
+		{"POST", "/files/x/..;a=b/..;/pay", nil, true},
+		{"POST", "/files/..%253b/pay", nil, true},
+		{"POST", "/orders/7", override, true},
+		{"POST", "/orders/7?_method=delete", nil, true},
+		{"POST", "/files/a;b.txt", nil, false},
+		{"POST", "/files/100%2525", nil, false},
+		{"POST", "/files/x", override, false}, // no rule is for DELETE
+		{"POST", "/orders/7", field("X-HTTP-Method-Override", "POST"), false},
+		{"POST", "/special.json", nil, false}, // the file lists this path itself
+		{"DELETE", "/orders/7", nil, false},
+	} {
+		changes := []edit{key(fmt.Sprint("k", i))}
+		if c.change != nil {
+			changes = append(changes, c.change)
+		}
+		got := s.send(c.method, c.path, "x", changes...)
+		if refused := got.code() == interlockhttp.RequestAmbiguous; refused != c.refused || !refused && got.StatusCode != http.StatusCreated {
+			t.Errorf("%s %s gets %v; want it refused: %v", c.method, c.path, got, c.refused)
+		}
+	}
+}
+
 // No spelling of a path bypasses a rule. A path that no rule covers is passed on
 // unchanged.
 func TestPathsDoNotBypassRules(t *testing.T) {
