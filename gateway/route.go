@@ -42,7 +42,7 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 			}
 			rules = append(rules, h)
 			if h.Last() {
-				return rules, segments, evades(s.rules[i+1:], &strict, &loose, paths, escaped)
+				return rules, segments, evades(h, s.rules[i+1:], &strict, &loose, paths, escaped)
 			}
 			continue
 		}
@@ -74,7 +74,12 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 // a later rule, and not the first one. A field or the query may replace its method, or a
 // wildcard of the first rule may match parts that an upstream removes: Tomcat reads
 // /files/..;/orders as /orders.
-func evades(later []*ruleHandler, strict, loose *reading, paths []pathReading, escaped string) error {
+func evades(first *ruleHandler, later []*ruleHandler, strict, loose *reading, paths []pathReading, escaped string) error {
+	for _, h := range later {
+		if name := first.conflict(h, strict); name != "" {
+			return fmt.Errorf("the field %s has several values, for which different rules apply", name)
+		}
+	}
 	replaced := slices.ContainsFunc(loose.methods, func(m string) bool { return m != strict.methods[0] })
 	odd := slices.ContainsFunc(strict.segments, ambiguousSegment)
 	if !replaced && !odd {
@@ -96,6 +101,19 @@ func evades(later []*ruleHandler, strict, loose *reading, paths []pathReading, e
 		}
 	}
 	return nil
+}
+
+// conflict returns a field of the request that has the values of both rules; "" if there is
+// none. The gateway and the upstream could read different ones.
+func (h *ruleHandler) conflict(other *ruleHandler, r *reading) string {
+	for name, want := range h.Header {
+		values := r.header.Values(name)
+		several := slices.ContainsFunc(values, func(v string) bool { return v != values[0] })
+		if also, ok := other.Header[name]; ok && also != want && several && !other.Shadow && other.matches(r) {
+			return name
+		}
+	}
+	return ""
 }
 
 // setSlashed finds the rules whose paths differ only in the final slash. For these the

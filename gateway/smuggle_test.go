@@ -154,6 +154,28 @@ func TestOneRuleDoesNotBypassALaterOne(t *testing.T) {
 	}
 }
 
+// A request with two values of a field must not choose the rule with one and the action with
+// the other.
+func TestTwoValuesDoNotChooseTheRule(t *testing.T) {
+	kind := func(value string) config.Rule {
+		r := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: value})
+		r.Match.Header = map[string]string{"X-Kind": value}
+		return r
+	}
+	s := open(t, withRules(kind("card"), kind("bank")), nil)
+	send := func(k string, kinds ...string) answer {
+		return s.send("POST", "/pay", "x", key(k), func(r *http.Request) { r.Header["X-Kind"] = kinds })
+	}
+	if got := send("k1", "card", "bank"); got.code() != interlockhttp.RequestAmbiguous {
+		t.Errorf("a request with both kinds gets %v, want request_ambiguous", got)
+	}
+	for i, kinds := range [][]string{{"card"}, {"bank"}, {"card", "card"}} {
+		if got := send(fmt.Sprint("other", i), kinds...); got.StatusCode != http.StatusCreated {
+			t.Errorf("a request with %q gets %v, want 201", kinds, got)
+		}
+	}
+}
+
 // No spelling of a path bypasses a rule. A path that no rule covers is passed on
 // unchanged.
 func TestPathsDoNotBypassRules(t *testing.T) {
