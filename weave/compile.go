@@ -160,9 +160,10 @@ func (c *compilation) marked() error {
 	return fmt.Errorf("%s:1:1: package %s has directives but does not import _ %q: vendor it (go mod vendor), and build with interlock go", c.woven, c.pkg, Marker)
 }
 
-// run compiles. It fails if the compiler accepts a file that the weaver could not parse.
-func (c *compilation) run() error {
-	if err := run(c.args); err != nil || c.unread == "" {
+// run compiles, through another -toolexec command if there is one. It fails if the
+// compiler accepts a file that the weaver could not parse.
+func (c *compilation) run(through []string) error {
+	if err := run(slices.Concat(through, c.args)); err != nil || c.unread == "" {
 		return err
 	}
 	return fmt.Errorf("%s:1:1: has directives, and syntax that is newer than this command (%s): build the command with the Go version of the project", c.unread, runtime.Version())

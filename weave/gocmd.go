@@ -14,26 +14,25 @@ import (
 // in the module cache. Arguments of commands that compile nothing are returned unchanged,
 // and so are those of vet, which checks the source.
 func Go(ctx context.Context, dir, self string, args []string) ([]string, error) {
-	if len(args) == 0 || !slices.Contains([]string{"build", "test", "run", "install", "list"}, args[0]) {
+	n, dir := changeDir(dir, args) // before the command, or directly after it
+	if n == len(args) || !slices.Contains([]string{"build", "test", "run", "install", "list"}, args[n]) {
 		return args, nil
 	}
-	out, rest := []string{args[0]}, args[1:]
-	if n, to := changeDir(rest); n > 0 { // -C must come first
-		out, rest = append(out, rest[:n]...), rest[n:]
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(dir, to)
-		}
-		dir = to
+	command, rest := args[n], args[n+1:]
+	n++
+	if n == 1 {
+		n, dir = changeDir(dir, rest)
+		rest = rest[n:]
+		n++
 	}
-	flags := rest
-	if args[0] == "run" {
+	out, flags := args[:n:n], rest
+	if command == "run" {
 		flags = ownFlags(rest)
 	}
 	passed := len(flags) // go run passes the later arguments to the program
-	if pkg := versioned(args[0], rest, passed); pkg != "" {
-		userTool, _ := flagValue(givenFlags(flags), "toolexec")
-		own, err := toolexecOnly(self, userTool, pkg)
-		return slices.Concat(out, own, rest), err
+	if versioned(command, rest, passed) {
+		own, flags := toolexecOnly(self, flags)
+		return slices.Concat(out, own, flags, rest[passed:]), nil
 	}
 	own, flags, err := weaving(ctx, dir, self, flags)
 	if err != nil {
@@ -42,9 +41,9 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 	return slices.Concat(out, own, flags, rest[passed:]), nil
 }
 
-// versioned returns a package with a version, as in go install example.com/shop@latest,
-// or "". Such a package is built from the module cache.
-func versioned(command string, args []string, flags int) string {
+// versioned reports whether a package has a version, as in
+// go install example.com/shop@latest. Such a package is built from the module cache.
+func versioned(command string, args []string, flags int) bool {
 	pkg := ""
 	switch {
 	case command == "run" && flags < len(args):
@@ -52,42 +51,35 @@ func versioned(command string, args []string, flags int) string {
 	case command == "install" && len(args) > 0:
 		pkg = args[len(args)-1]
 	}
-	if pkg == "" || strings.ContainsRune("-./", rune(pkg[0])) || filepath.IsAbs(pkg) || !strings.Contains(pkg, "@") {
-		return ""
-	}
-	return pkg
+	return pkg != "" && !strings.ContainsRune("-./", rune(pkg[0])) && !filepath.IsAbs(pkg) && strings.Contains(pkg, "@")
 }
 
 // weaving returns the flags for weaving, and the remaining flags of the user.
 func weaving(ctx context.Context, dir, self string, flags []string) (own, rest []string, err error) {
-	given := givenFlags(flags)
-	userTool, _ := flagValue(given, "toolexec")
 	overlay, err := Overlay(ctx, dir, flags)
-	if e := (*CachedError)(nil); errors.As(err, &e) {
-		own, err = toolexecOnly(self, userTool, e.Module)
-		return own, flags, err
+	if errors.As(err, new(*CachedError)) {
+		own, rest = toolexecOnly(self, flags)
+		return own, rest, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	own, rest = []string{"-overlay=" + overlay}, without(flags, "overlay")
-	if covers(given) {
+	if given := givenFlags(flags); covers(given) {
+		userTool, _ := flagValue(given, "toolexec")
 		own, rest = append(own, "-toolexec="+shim(self, userTool)), without(rest, "toolexec")
 	}
 	return own, rest, nil
 }
 
 // toolexecOnly weaves without an overlay, for modules in the module cache. It handles
-// coverage, too.
-func toolexecOnly(self, userTool, module string) ([]string, error) {
-	w := words(userTool)
-	switch {
-	case len(w) == 0:
-		return []string{"-toolexec=" + quoted(self) + " weave"}, nil
-	case w[len(w)-1] == "weave": // the user weaves already
-		return nil, nil
+// coverage, too. The go command takes one -toolexec, so ours calls the command of the user.
+func toolexecOnly(self string, flags []string) (own, rest []string) {
+	ours := "-toolexec=" + quoted(self) + " weave"
+	if userTool, _ := flagValue(givenFlags(flags), "toolexec"); userTool != "" {
+		ours += " " + userTool
 	}
-	return nil, errors.New("weave: -toolexec conflicts with directives in " + module + ", which is in the module cache and needs its own -toolexec: omit yours, or vendor the module (go mod vendor)")
+	return []string{ours}, without(flags, "toolexec")
 }
 
 // shim returns the -toolexec flag for coverage. There can be only one, so ours calls the
@@ -117,19 +109,26 @@ func ownFlags(args []string) []string {
 	return args
 }
 
-// changeDir parses the flag -C, which must come first. It returns the directory, and the
-// number of arguments that the flag consists of.
-func changeDir(args []string) (n int, dir string) {
+// changeDir parses the flag -C at the start of args. It returns the number of arguments
+// that the flag consists of, and the directory in which the go command runs.
+func changeDir(dir string, args []string) (n int, to string) {
 	if len(args) == 0 {
-		return 0, ""
+		return 0, dir
 	}
-	if v, ok := flagValue(args[:1], "C"); ok && v != "" {
-		return 1, v
+	switch v, ok := flagValue(args[:1], "C"); {
+	case !ok:
+		return 0, dir
+	case v != "":
+		n, to = 1, v
+	case len(args) > 1 && strings.TrimLeft(args[0], "-") == "C":
+		n, to = 2, args[1]
+	default:
+		return 0, dir // the go command reports the empty name
 	}
-	if v, ok := flagValue(args[:min(2, len(args))], "C"); ok && len(args) > 1 && strings.TrimLeft(args[0], "-") == "C" {
-		return 2, v
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(dir, to)
 	}
-	return 0, ""
+	return n, to
 }
 
 // covers reports whether flags ask for coverage.

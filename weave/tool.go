@@ -18,25 +18,43 @@ import (
 // make an overlay first. The go command compiles the standard library once more, because
 // the version of the compiler differs.
 //
+// Another -toolexec command may follow, as in -toolexec='interlock weave tracer'. Every
+// tool then runs through it.
+//
 // If the tool fails, the error is its *[exec.ExitError]: exit with that code.
 func Toolexec(args []string) error {
 	if len(args) == 0 {
 		return errors.New("weave: no tool given: use it as in go build -toolexec='interlock weave'")
 	}
-	if toolName(args[0]) != "compile" {
+	through, tool := splitTool(args)
+	if toolName(tool[0]) != "compile" {
 		return run(args)
 	}
-	if asksVersion(args) {
+	if asksVersion(tool) {
 		return stamp(args)
 	}
-	if slices.Contains(args, "-std") {
+	if slices.Contains(tool, "-std") {
 		return run(args)
 	}
-	c, err := newCompilation(args)
+	c, err := newCompilation(tool)
 	if err != nil {
 		return err
 	}
-	return c.run()
+	return c.run(through)
+}
+
+// goTools are the tools that the go command runs through -toolexec.
+var goTools = []string{"asm", "buildid", "cgo", "compile", "covdata", "cover", "fix", "link", "pack", "preprofile", "vet"}
+
+// splitTool splits a command line into another -toolexec command and the Go tool, which
+// has an absolute path. A tool of the user, such as a -vettool, is returned as the tool.
+func splitTool(args []string) (through, tool []string) {
+	for i, a := range args {
+		if filepath.IsAbs(a) && slices.Contains(goTools, toolName(a)) {
+			return args[:i:i], args[i:]
+		}
+	}
+	return nil, args
 }
 
 // toolName returns the name of a tool without its path.

@@ -95,6 +95,47 @@ func TestCoverageRunsThroughAnotherToolexecCommand(t *testing.T) {
 	}
 }
 
+// The go command calls the weaver with the words of the other command before the tool.
+func TestToolexecWeavesThroughAnotherToolexecCommand(t *testing.T) {
+	p := newProject(t, map[string]string{"main.go": shop})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := strings.TrimSpace(p.must(t, "go", "tool", "-n", "compile"))
+	var export []string
+	for line := range strings.Lines(p.must(t, "go", "list", "-deps", "-export", "-f", "packagefile {{.ImportPath}}={{.Export}}", ".")) {
+		if !strings.HasSuffix(line, "=\n") && !strings.HasPrefix(line, "packagefile example.com/shop=") {
+			export = append(export, line)
+		}
+	}
+	p.write(t, "importcfg", strings.Join(export, ""))
+	for _, c := range []struct {
+		name    string
+		command []string
+	}{
+		{"alone", nil},
+		{"with another command", []string{self, "tracer", filepath.Join(p.dir, "their log")}},
+		{"with another command that has flags of the compiler", []string{"env", "-u", "-o", "X=-p"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			object := filepath.Join(t.TempDir(), "out.a")
+			p.env = []string{"TOOLEXEC_IMPORTPATH=example.com/shop"}
+			argv := append([]string{self, "weave"}, c.command...)
+			p.must(t, append(argv, compiler, "-o", object, "-p", "main", "-importcfg", "importcfg", "-pack", "./main.go")...)
+			if sites, err := weave.Sites(object); err != nil || len(sites) != 4 {
+				t.Errorf("got the sites %q, %v; want 4", sites, err)
+			}
+			if out := p.must(t, append(argv, compiler, "-V=full")...); !strings.Contains(out, "interlock=") {
+				t.Errorf("the version of the compiler is %q, want the id of the weaver in it", out)
+			}
+		})
+	}
+	if text, err := os.ReadFile(filepath.Join(p.dir, "their log")); err != nil || string(text) != "compile true\ncompile false\n" {
+		t.Errorf("the log of the tracer is %q, %v; want the compiler and its version", text, err)
+	}
+}
+
 // blocks returns the positions in a coverage profile, without the counts.
 func (p *project) blocks(t *testing.T, file string) string {
 	t.Helper()
