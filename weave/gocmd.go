@@ -30,12 +30,14 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 		flags = ownFlags(rest)
 	}
 	passed := len(flags) // go run passes the later arguments to the program
-	if versioned(command, rest, passed) {
-		own, flags := toolexecOnly(self, flags)
-		return slices.Concat(out, own, flags, rest[passed:]), nil
-	}
-	own, flags, err := weaving(ctx, dir, self, flags)
+	given, err := givenFlags(ctx, dir, flags)
 	if err != nil {
+		return nil, err
+	}
+	var own []string
+	if versioned(command, rest, passed) {
+		own, flags = toolexecOnly(self, flags, given)
+	} else if own, flags, err = weaving(ctx, dir, self, flags, given); err != nil {
 		return nil, err
 	}
 	return slices.Concat(out, own, flags, rest[passed:]), nil
@@ -54,18 +56,19 @@ func versioned(command string, args []string, flags int) bool {
 	return pkg != "" && !strings.ContainsRune("-./", rune(pkg[0])) && !filepath.IsAbs(pkg) && strings.Contains(pkg, "@")
 }
 
-// weaving returns the flags for weaving, and the remaining flags of the user.
-func weaving(ctx context.Context, dir, self string, flags []string) (own, rest []string, err error) {
-	overlay, err := Overlay(ctx, dir, flags)
+// weaving returns the flags for weaving, and the remaining flags of the user. Given are the
+// flags and those of GOFLAGS.
+func weaving(ctx context.Context, dir, self string, flags, given []string) (own, rest []string, err error) {
+	overlay, err := makeOverlay(ctx, dir, given)
 	if errors.As(err, new(*CachedError)) {
-		own, rest = toolexecOnly(self, flags)
+		own, rest = toolexecOnly(self, flags, given)
 		return own, rest, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	own, rest = []string{"-overlay=" + overlay}, without(flags, "overlay")
-	if given := givenFlags(flags); covers(given) {
+	if covers(given) {
 		userTool, _ := flagValue(given, "toolexec")
 		own, rest = append(own, "-toolexec="+shim(self, userTool)), without(rest, "toolexec")
 	}
@@ -74,9 +77,9 @@ func weaving(ctx context.Context, dir, self string, flags []string) (own, rest [
 
 // toolexecOnly weaves without an overlay, for modules in the module cache. It handles
 // coverage, too. The go command takes one -toolexec, so ours calls the command of the user.
-func toolexecOnly(self string, flags []string) (own, rest []string) {
+func toolexecOnly(self string, flags, given []string) (own, rest []string) {
 	ours := "-toolexec=" + quoted(self) + " weave"
-	if userTool, _ := flagValue(givenFlags(flags), "toolexec"); userTool != "" {
+	if userTool, _ := flagValue(given, "toolexec"); userTool != "" {
 		ours += " " + userTool
 	}
 	return []string{ours}, without(flags, "toolexec")
@@ -131,12 +134,16 @@ func changeDir(dir string, args []string) (n int, to string) {
 	return n, to
 }
 
-// covers reports whether flags ask for coverage.
+// covers reports whether flags ask for coverage. The go command also accepts
+// -test.coverprofile.
 func covers(args []string) bool {
 	on := false
-	for _, name := range []string{"cover", "covermode", "coverpkg", "coverprofile"} {
+	for _, name := range []string{"cover", "covermode", "coverpkg", "coverprofile", "test.coverprofile"} {
 		v, ok := flagValue(args, name)
-		on = on || ok && (name != "cover" || v != "false")
+		if yes, err := strconv.ParseBool(v); name == "cover" && err == nil {
+			ok = ok && yes
+		}
+		on = on || ok
 	}
 	return on
 }

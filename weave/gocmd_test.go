@@ -1,6 +1,7 @@
 package weave_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,8 @@ func TestArgumentsForGo(t *testing.T) {
 		{"test ./... -coverpkg=all -args -overlay=x", "test OVERLAY -toolexec='/my tools/il' cover-shim ./... -coverpkg=all -args -overlay=x"},
 		{"test -cover -toolexec=tracer .", "test OVERLAY -toolexec='/my tools/il' cover-shim -through=1 tracer -cover ."},
 		{"test -toolexec=tracer .", "test OVERLAY -toolexec=tracer ."},
+		{"test -test.coverprofile=F .", "test OVERLAY -toolexec='/my tools/il' cover-shim -test.coverprofile=F ."},
+		{"test -cover=0 .", "test OVERLAY -cover=0 ."},
 		{"test -cover=false .", "test OVERLAY -cover=false ."},
 		{"run -race -ldflags -s . -overlay=x -cover", "run OVERLAY -race -ldflags -s . -overlay=x -cover"},
 		{"test -exec echo .", "test OVERLAY -exec echo ."},
@@ -65,4 +68,46 @@ func TestArgumentsForGoFromTheEnvironment(t *testing.T) {
 	if err != nil || !slices.Contains(got, "-toolexec=il cover-shim -through=2 '/their tools/tracer' toolexec") {
 		t.Errorf("got %q, %v; want a cover-shim that runs the tracer", got, err)
 	}
+}
+
+// The flags of go env -w apply as those of the environment do.
+func TestFlagsOfGoEnvApply(t *testing.T) {
+	setFlags := func(t *testing.T, p *project, flags string) {
+		t.Helper()
+		t.Setenv("GOENV", filepath.Join(t.TempDir(), "env"))
+		t.Setenv("GOFLAGS", "")
+		p.must(t, "go", "env", "-w", "GOFLAGS=-mod=mod "+flags)
+	}
+	p := newProject(t, map[string]string{
+		"main.go":      shop,
+		"main_test.go": payTest,
+		"own.json":     `{"Replace": {"main.go": "mine.txt"}}`,
+		"mine.txt":     strings.ReplaceAll(shop, "orders++", "orders += 7"),
+	})
+	t.Run("an overlay is merged", func(t *testing.T) {
+		setFlags(t, p, "-overlay=own.json")
+		if out, code := p.woven(t, "run", "."); code != 0 || !strings.Contains(out, "at a time: 1\norders: 7 7 <nil>\n") {
+			t.Errorf("exit status %d and\n%s\nwant the locks, and 7 orders from the user's overlay", code, out)
+		}
+	})
+	t.Run("coverage counts the source", func(t *testing.T) {
+		setFlags(t, p, "-cover")
+		if out, code := p.woven(t, "test", "."); code != 0 || !strings.Contains(out, "coverage: ") {
+			t.Errorf("exit status %d, want 0 and the coverage\n%s", code, out)
+		}
+	})
+	t.Run("another toolexec command runs the tools", func(t *testing.T) {
+		setFlags(t, p, "-cover -toolexec=tracer")
+		got, err := weave.Go(t.Context(), p.dir, "il", []string{"test", "."})
+		if err != nil || !slices.Contains(got, "-toolexec=il cover-shim -through=1 tracer") {
+			t.Errorf("got %q, %v; want a cover-shim that runs the tracer", got, err)
+		}
+	})
+	t.Run("the environment comes first", func(t *testing.T) {
+		setFlags(t, p, "-overlay=none.json")
+		t.Setenv("GOFLAGS", "-mod=mod")
+		if _, err := weave.Overlay(t.Context(), p.dir, nil); err != nil {
+			t.Error(err)
+		}
+	})
 }

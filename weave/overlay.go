@@ -17,11 +17,20 @@ import (
 // cannot replace files in the module cache: if a module there has directives, the error is
 // a [CachedError].
 func Overlay(ctx context.Context, dir string, args []string) (string, error) {
-	own, err := readOverlay(dir, overlayFlag(args))
+	given, err := givenFlags(ctx, dir, args)
 	if err != nil {
 		return "", err
 	}
-	tree, err := scan(ctx, dir, args, own)
+	return makeOverlay(ctx, dir, given)
+}
+
+// makeOverlay makes an overlay for the flags of a go command and of GOFLAGS.
+func makeOverlay(ctx context.Context, dir string, given []string) (string, error) {
+	own, err := readOverlay(dir, given)
+	if err != nil {
+		return "", err
+	}
+	tree, err := scan(ctx, dir, given, own)
 	if err != nil {
 		return "", err
 	}
@@ -51,9 +60,10 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 // An overlay is the content of an overlay file.
 type overlay struct{ Replace map[string]string }
 
-// readOverlay reads the user's overlay.
-func readOverlay(dir, file string) (overlay, error) {
+// readOverlay reads the overlay of the user's flags.
+func readOverlay(dir string, given []string) (overlay, error) {
 	var o overlay
+	file, _ := flagValue(given, "overlay")
 	if file == "" {
 		return o, nil
 	}
@@ -98,12 +108,6 @@ func (o overlay) read(file string) ([]byte, error) {
 		file = to
 	}
 	return os.ReadFile(file)
-}
-
-// overlayFlag returns -overlay from flags, or else from GOFLAGS.
-func overlayFlag(args []string) string {
-	v, _ := flagValue(givenFlags(args), "overlay")
-	return v
 }
 
 // moduleFlags returns the flags that select modules.

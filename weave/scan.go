@@ -26,15 +26,19 @@ type Tree struct {
 // dependencies that require Interlock. Flags are the go command's -mod, -modfile and
 // -overlay. All mistakes are returned together, as [Errors].
 func Scan(ctx context.Context, dir string, flags []string) (*Tree, error) {
-	own, err := readOverlay(dir, overlayFlag(flags))
+	given, err := givenFlags(ctx, dir, flags)
 	if err != nil {
 		return nil, err
 	}
-	return scan(ctx, dir, flags, own)
+	own, err := readOverlay(dir, given)
+	if err != nil {
+		return nil, err
+	}
+	return scan(ctx, dir, given, own)
 }
 
-func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, error) {
-	list, err := modules(ctx, dir, moduleFlags(flags))
+func scan(ctx context.Context, dir string, given []string, own overlay) (*Tree, error) {
+	list, err := modules(ctx, dir, moduleFlags(given))
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,10 @@
 package weave
 
 import (
-	"os"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
 	"strings"
 )
 
@@ -20,5 +23,17 @@ func words(s string) []string {
 	return list
 }
 
-// givenFlags returns the flags of GOFLAGS followed by args.
-func givenFlags(args []string) []string { return append(words(os.Getenv("GOFLAGS")), args...) }
+// givenFlags returns the effective GOFLAGS followed by args. The go command reads GOFLAGS
+// from the environment, or else from the file that go env -w writes.
+func givenFlags(ctx context.Context, dir string, args []string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		err = errors.New(strings.TrimSpace(string(e.Stderr)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("weave: go env GOFLAGS in %s: %w", dir, err)
+	}
+	return append(words(string(out)), args...), nil
+}

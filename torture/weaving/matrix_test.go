@@ -3,7 +3,7 @@ package weaving_test
 import "testing"
 
 // Requirement P8: every build mode on every kind of project weaves the locks and keeps
-// source positions. The full form runs all 112 cells. The short form runs each mode once,
+// source positions. The full form runs all 168 cells. The short form runs each mode once,
 // with alternating projects and ways to weave.
 func TestWeavingMatrix(t *testing.T) {
 	cells := 0

@@ -1,6 +1,7 @@
 package weaving_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,10 @@ var modes = []struct {
 	{"coverpkg", func(c *cell) { c.checkCover("-coverpkg=./...") }},
 	{"vet", func(c *cell) { c.checkTests("-vet=all") }},
 	{"trimpath", (*cell).checkTrimpath},
+	{"overlay of the user", (*cell).checkUserOverlay},
+	{"flags of go env", (*cell).checkGoEnv},
+	{"toolexec of the user", (*cell).checkUserTool},
+	{"directory", (*cell).checkDirectory},
 }
 
 // A cell is a project, a build mode and a way to weave.
@@ -143,4 +148,65 @@ func (c *cell) checkTrimpath() {
 			c.Errorf("the program contains the path %q", text[i:min(i+100, len(text))])
 		}
 	}
+}
+
+// overlaid is the word of the program in the user's overlay, instead of "refused".
+const overlaid = "replaced"
+
+// userOverlay writes an overlay that replaces a file of the program, and returns its path.
+func (c *cell) userOverlay() string {
+	c.Helper()
+	file := filepath.Join(c.dir, "main.go")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		c.Fatal(err)
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: filepath.Join(c.out, "mine.go")}})
+	if err != nil {
+		c.Fatal(err)
+	}
+	workDir{dir: c.out}.write(c.T, map[string]string{
+		"mine.go":  strings.Replace(string(text), "refused", overlaid, 1),
+		"own.json": string(list),
+	})
+	return filepath.Join(c.out, "own.json")
+}
+
+// checkOverlaid checks that a program contains the user's overlay and the locks.
+func (c *cell) checkOverlaid(path string) {
+	c.Helper()
+	c.wantSites(c.sites(c.T, path))
+	if output := c.must(c.T, path); !strings.Contains(output, overlaid+" true true\n") {
+		c.Errorf("the program prints\n%s\nwant %q from the user's overlay", output, overlaid)
+	}
+}
+
+// checkUserOverlay builds with an overlay of the user.
+func (c *cell) checkUserOverlay() { c.checkOverlaid(c.build("-overlay=" + c.userOverlay())) }
+
+// checkGoEnv builds with an overlay that the user has set by go env -w.
+func (c *cell) checkGoEnv() {
+	set := *c.tree
+	set.env = append(slices.Clone(set.env), "GOENV="+filepath.Join(c.out, "env"), "GOFLAGS=")
+	c.tree = &set
+	c.must(c.T, "go", "env", "-w", "GOFLAGS=-modcacherw -overlay="+c.userOverlay())
+	c.checkOverlaid(c.build())
+}
+
+// checkUserTool builds with another -toolexec command.
+func (c *cell) checkUserTool() {
+	tool := "env"
+	if c.form == toolexec {
+		tool = "'" + command(c.T) + "' weave env"
+	}
+	c.checkProgram(c.build("-toolexec=" + tool))
+}
+
+// checkDirectory builds from another directory, with -C before the command.
+func (c *cell) checkDirectory() {
+	to := filepath.Join(c.out, "program")
+	args := goArgs(c.T, c.form, "build", "-o", to, ".")
+	outside := workDir{filepath.Dir(c.dir), c.env}
+	outside.must(c.T, slices.Insert(args, slices.Index(args, "build"), "-C", c.dir)...)
+	c.checkProgram(to)
 }
