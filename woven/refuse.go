@@ -24,14 +24,6 @@ func (e *RefusedError) Error() string {
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// DefaultMessage returns the refusal message of a lock.
-func DefaultMessage() guard.Message {
-	return guard.Message{
-		"en": "another request is being processed, please try again later",
-		"zh": "另一个请求正在处理中，请稍后再试",
-	}
-}
-
 // refuse handles a call that does not run. It stores the error in *errp, panics, or
 // reports that the call is skipped: the function returns no error, but zero values or the
 // results of its fallback.
@@ -58,18 +50,7 @@ func (s *Site) refuse(st *state, err error, errp *error) (skipped bool) {
 }
 
 func (s *Site) refused(st *state, err error) *RefusedError {
-	e := &RefusedError{Site: s, Message: st.policy.Message, Err: err}
-	var duplicate *guard.DuplicateError
-	if errors.As(err, &duplicate) {
-		e.Message = duplicate.Message // says whether the first call still runs
-	}
-	if e.Message == nil { // this is a lock: only a guard's policy always has a message
-		e.Message = st.rule.Messages(DefaultMessage())
-	}
-	if e.Message == nil {
-		e.Message = DefaultMessage()
-	}
-	return e
+	return &RefusedError{Site: s, Message: st.message(err), Err: err}
 }
 
 // isMistake reports whether the error is a mistake in the program.
