@@ -32,6 +32,9 @@ type Run = woven.Run
 // Bg is woven.Bg.
 func Bg() context.Context { return woven.Bg() }
 
+// NoErr is woven.NoErr.
+func NoErr() *error { return woven.NoErr() }
+
 // Back is woven.Back.
 func Back[C any](ctx context.Context, at *C) { woven.Back(ctx, at) }
 

@@ -268,7 +268,7 @@ func main() {}
 	}
 	for _, want := range []string{
 		"main.go:14:31: r.Num undefined",
-		"main.go:17:33: ", // []string does not satisfy woven.Part
+		"main.go:17:29: []string does not satisfy woven.Part",
 		"main.go:20:39: non-boolean condition",
 		"main.go:23:50: ", // too many arguments
 		"main.go:26:44: undefined: undefined",

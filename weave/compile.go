@@ -24,6 +24,8 @@ type compilation struct {
 	woven string // the source name of the first woven file, or ""
 	errs  Errors
 
+	ownError bool // the package declares a type error
+
 	unread string // a file with directives that cannot be parsed, or ""
 }
 
@@ -35,7 +37,9 @@ func newCompilation(args []string) (*compilation, error) {
 	if c.pkg == Runtime {
 		return c, nil
 	}
-	for i := c.firstFile(); i < len(c.args); i++ {
+	first := c.firstFile()
+	c.ownError = declareError(c.args[first:], os.ReadFile)
+	for i := first; i < len(c.args); i++ {
 		if err := c.file(i); err != nil {
 			return nil, err
 		}
@@ -120,7 +124,7 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	if bytes.Contains(src, []byte(imported)) {
 		return nil, nil // already woven, by an overlay or after cover
 	}
-	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, Spared: spared(path, src)})
+	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, Spared: spared(path, src), OwnError: c.ownError})
 	if l := (Errors)(nil); errors.As(err, &l) {
 		c.errs = append(c.errs, l...)
 		return nil, nil

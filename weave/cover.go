@@ -39,11 +39,10 @@ func CoverShim(args []string) error {
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	for file := range strings.Lines(string(list)) {
-		if file = strings.TrimSpace(file); !strings.HasSuffix(file, ".go") {
-			continue
-		}
-		if err := weaveInPlace(file, importPath(tool[len(tool)-1])); err != nil {
+	files := slices.DeleteFunc(strings.Split(string(list), "\n"), func(file string) bool { return !strings.HasSuffix(file, ".go") })
+	own := declareError(files, os.ReadFile)
+	for _, file := range files {
+		if err := weaveInPlace(file, importPath(tool[len(tool)-1]), own); err != nil {
 			return err
 		}
 	}
@@ -67,13 +66,13 @@ func throughOthers(args []string) (all, tool []string) {
 }
 
 // weaveInPlace weaves a file in the go command's work directory.
-func weaveInPlace(file, pkg string) error {
+func weaveInPlace(file, pkg string, ownError bool) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
 	// The overlay has checked that the source has the marker.
-	w, err := File(Source{Package: pkg, Path: file, Text: text, Spared: true})
+	w, err := File(Source{Package: pkg, Path: file, Text: text, Spared: true, OwnError: ownError})
 	if err != nil || w == nil {
 		return err
 	}

@@ -19,6 +19,8 @@ type Source struct {
 	Text    []byte
 	Via     string // the package that woven code imports; default: [Runtime]
 	Spared  bool   // the file may lack the marker, because it is part of a dependency
+
+	OwnError bool // another file of the package declares a type error
 }
 
 // A Woven is a woven file.
@@ -108,11 +110,26 @@ func read(src Source) *weaver {
 	}
 	w := &weaver{source: src, tree: tree}
 	w.splicer = splicer{fset: fset, file: fset.File(tree.FileStart), src: src.Text}
-	w.mapped = bytes.Contains(src.Text, []byte("//line ")) || bytes.Contains(src.Text, []byte("/*line "))
+	w.mapped = w.changesName()
 	if strings.Contains(src.Path, "*/") || strings.ContainsAny(src.Path, "\r\n") {
 		w.errorf(tree.Package, "the path of this file cannot be named in a comment: rename the directory")
 	}
 	return w
+}
+
+// changesName reports whether line directives of the source change the file name after the
+// package clause. Output of cover does not: it names the source once, at the top.
+func (w *weaver) changesName() bool {
+	first := w.fset.Position(w.tree.Name.End()).Filename
+	for _, group := range w.tree.Comments {
+		for _, c := range group.List {
+			line := strings.HasPrefix(c.Text, "//line ") || strings.HasPrefix(c.Text, "/*line ")
+			if line && c.Pos() > w.tree.Name.End() && w.fset.Position(c.End()).Filename != first {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // functions weaves the functions with directives.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/token"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -86,7 +85,21 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string, lat
 		before = "var " + run + "b *_il.Run;"
 		after += run + "b=" + run + ";"
 	}
+	if w.plain && hasComposite(d.when.node) { // gofmt may remove parentheses that a composite literal needs
+		return before + run + "when:=" + d.when.text + ";if " + run + "when{" + text + after + "};"
+	}
 	return w.line(d.pos) + before + "if " + w.line(d.when.pos) + "(" + w.withPosition(d, d.when) + "){" + text + after + "};"
+}
+
+// hasComposite reports whether an expression has a composite literal.
+func hasComposite(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		_, ok := n.(*ast.CompositeLit)
+		found = found || ok
+		return !found
+	})
+	return found
 }
 
 // begun returns the statements that tell each upper guard that no lower directive refused.
@@ -125,13 +138,13 @@ func (w *weaver) refusal(d *directive, sig signature, run string) string {
 }
 
 // keyText returns the call that makes the key. The compiler reports a wrong type at the
-// name of the called function, so the name gets the position of the key.
+// parenthesis of the call, so the parenthesis gets the position of the key.
 func (w *weaver) keyText(d *directive) string {
 	if len(d.key) == 0 {
 		return "_il.Key0()"
 	}
 	var b strings.Builder
-	b.WriteString(w.line(d.key[0].pos-token.Pos(len("_il."))) + fmt.Sprintf("_il.Key%d(", len(d.key)))
+	b.WriteString(fmt.Sprintf("_il.Key%d", len(d.key)) + w.line(d.key[0].pos) + "(")
 	for i, k := range d.key {
 		if i > 0 {
 			b.WriteByte(',')

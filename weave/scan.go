@@ -42,7 +42,7 @@ func scan(ctx context.Context, dir string, given []string, own overlay) (*Tree, 
 	if err != nil {
 		return nil, err
 	}
-	s := &walker{tree: Tree{Files: map[string]*Woven{}}, own: own}
+	s := &walker{tree: Tree{Files: map[string]*Woven{}}, own: own, ownError: map[string]bool{}}
 	if s.wd, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -79,6 +79,18 @@ type walker struct {
 	own  overlay // the user's overlay
 	wd   string  // messages show paths relative to it
 	errs Errors
+
+	ownError map[string]bool // directories whose package declares a type error
+}
+
+// declaresError reports whether the package in dir declares a type error.
+func (s *walker) declaresError(dir string) bool {
+	own, known := s.ownError[dir]
+	if !known {
+		own = declareError(goFilesOf(dir), s.own.read)
+		s.ownError[dir] = own
+	}
+	return own
 }
 
 // walk weaves the files of a module that the go command can build. That includes
@@ -210,7 +222,10 @@ func (s *walker) file(src Source, excluded bool) error {
 	if err != nil || text == nil {
 		return err
 	}
-	src.Name, src.Text = s.shown(src.Path), text
+	if !candidate(text) {
+		return nil
+	}
+	src.Name, src.Text, src.OwnError = s.shown(src.Path), text, s.declaresError(filepath.Dir(src.Path))
 	if inExternalTest(src.Path, text) {
 		src.Package += "_test" // as the go command names the package
 	}

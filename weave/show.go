@@ -91,7 +91,9 @@ func load(file string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("weave: %w", err)
 	}
-	return Source{Package: packageOf(filepath.Dir(path)), Path: path, Name: file, Text: text, Spared: inDependency(path)}, nil
+	dir := filepath.Dir(path)
+	own := declareError(goFilesOf(dir), os.ReadFile)
+	return Source{Package: packageOf(dir), Path: path, Name: file, Text: text, Spared: inDependency(path), OwnError: own}, nil
 }
 
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^"\s]+)`)

@@ -1,7 +1,13 @@
 package weave
 
 import (
+	"bytes"
 	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,11 +51,56 @@ func (w *weaver) signature(fn *ast.FuncDecl, dirs []*directive) signature {
 	}
 	s.results = w.nameFields(fn.Type.Results, "_ilr", func(ast.Expr) bool { return true })
 	if n := len(s.results); n > 0 {
-		if id, ok := s.results[n-1].typ.(*ast.Ident); ok && id.Name == "error" {
+		if id, ok := s.results[n-1].typ.(*ast.Ident); ok && id.Name == "error" && !w.declaresError(fn) {
 			s.err = s.results[n-1].name
 		}
 	}
 	return s
+}
+
+// declaresError reports whether error is another type in this function: a type parameter, or
+// a type of the package.
+func (w *weaver) declaresError(fn *ast.FuncDecl) bool {
+	return w.source.OwnError || declares(w.tree, "error") || typeOf(ast.NewIdent("error"), fn.Type.TypeParams) != nil
+}
+
+// declares reports whether a file declares a type.
+func declares(tree *ast.File, name string) bool {
+	for _, decl := range tree.Decls {
+		types, ok := decl.(*ast.GenDecl)
+		if !ok || types.Tok != token.TYPE {
+			continue
+		}
+		for _, s := range types.Specs {
+			if t, ok := s.(*ast.TypeSpec); ok && t.Name.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var ownError = regexp.MustCompile(`(?m)^type error\b`)
+
+// declareError reports whether one of the files declares a type error. Files that cannot be
+// read are left to the compiler.
+func declareError(files []string, read func(string) ([]byte, error)) bool {
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := read(file)
+		return err == nil && bytes.Contains(text, []byte("\ntype error")) && ownError.Match(text)
+	})
+}
+
+// goFilesOf returns the Go files of a directory.
+func goFilesOf(dir string) []string {
+	entries, _ := os.ReadDir(dir) // an unreadable directory is left to the compiler
+	var files []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".go") {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files
 }
 
 // outs returns pointers to the results without the error.
@@ -66,7 +117,7 @@ func (s signature) outs() string {
 // errp returns a pointer to the error result, or nil.
 func (s signature) errp() string {
 	if s.err == "" {
-		return "nil"
+		return "_il.NoErr()" // nil may be the name of a parameter
 	}
 	return "&" + s.err
 }

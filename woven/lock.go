@@ -10,6 +10,9 @@ import (
 // Bg is the context of a function without one.
 func Bg() context.Context { return context.Background() }
 
+// NoErr is the error of a function without one.
+func NoErr() *error { return nil }
+
 // Back stores the context of a hold in a variable of the function, if the variable has
 // type context.Context. The weaver cannot check that: it does not resolve type aliases.
 func Back[C any](ctx context.Context, at *C) {
