@@ -62,6 +62,9 @@ type parser struct {
 	at    map[string]Pos  // positions of the values
 	wrong map[string]bool // options with a reported mistake
 	errs  Errors
+
+	last  Option // the option before, or part of its value
+	split bool   // last is the start of a value with spaces, which is reported
 }
 
 func (p *parser) parse(options []Option) {
@@ -70,8 +73,42 @@ func (p *parser) parse(options []Option) {
 		return // without a valid verb, the valid options are unknown
 	}
 	for _, o := range options {
+		if p.continues(o) {
+			continue
+		}
 		p.option(o)
+		p.last, p.split = o, false
 	}
+}
+
+// operators are the characters of operators, and the comma.
+const operators = "+-*/%&|^<>=!,"
+
+// continues reports whether an option is part of the Go expression before it, as in
+// key=a + b, and explains the mistake.
+func (p *parser) continues(o Option) bool {
+	name, value := p.last.Name.Text, p.last.Value.Text
+	if name != "key" && name != "when" && name != "ctx" || value == "" {
+		return false
+	}
+	text := o.Name.Text
+	if !o.Bare {
+		text += "=" + o.Value.Text
+	}
+	operator := strings.Trim(text, operators) == ""
+	if !operator && !(o.Bare && (p.split || strings.ContainsAny(value[len(value)-1:], operators))) {
+		return false
+	}
+	if !p.split {
+		hint := "leave out the spaces, or put the expression in parentheses"
+		if strings.HasSuffix(value, ",") {
+			hint = "leave out the spaces"
+		}
+		p.errorf(p.last.Value.At, "%s=%s %s: a value ends at the first space: %s", name, shorten(value), shorten(text), hint)
+		p.wrong[name] = true
+	}
+	p.split = true
+	return true
 }
 
 func (p *parser) option(o Option) {

@@ -61,6 +61,9 @@ func (w *weaver) exprs(d *directive, o option) []expr {
 		if strings.ContainsRune(o.value, '#') {
 			msg += "; write the name of a parameter without #"
 		}
+		if strings.Contains(msg, "rune literal") {
+			msg += "; write strings in double quotes"
+		}
 		w.mistake(d, o.at+token.Pos(min(max(at, 0), len(o.value))), "%s=%s is not a Go expression: %s", o.name, o.value, msg)
 		return nil
 	}

@@ -39,6 +39,9 @@ type Site struct {
 
 	// Apart means that the lock is reentrant, but the body does not get its context.
 	Apart bool
+
+	// HasContext means that the function has a context parameter.
+	HasContext bool
 }
 
 // String returns position, verb and function.

@@ -25,7 +25,7 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	var sites []Site
 	for i, d := range dirs {
 		w.checkSignature(d, sig)
-		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name}
+		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name, HasContext: sig.ctx != ""}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
 		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.bindContext(d, sig).reachesBody())
 		later := d.guards() && i < len(dirs)-1

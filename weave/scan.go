@@ -19,6 +19,10 @@ type Tree struct {
 	Files map[string]*Woven // by source path
 	Sites []Site            // of all files, sorted by position
 
+	// Packages match the packages of the main modules: ./..., or one pattern for each
+	// module of a workspace whose root has no module.
+	Packages []string
+
 	cached string // a module in the module cache with directives, or ""
 }
 
@@ -58,6 +62,7 @@ func scan(ctx context.Context, dir string, given []string, own overlay) (*Tree, 
 			s.tree.cached = m.Path
 		}
 	}
+	s.tree.Packages = s.patterns(list)
 	if err := s.walkVendor(list); err != nil {
 		return nil, fmt.Errorf("weave: read vendored modules: %w", err)
 	}
@@ -71,6 +76,24 @@ func scan(ctx context.Context, dir string, given []string, own overlay) (*Tree, 
 		return cmp.Or(cmp.Compare(a.Pos.Filename, b.Pos.Filename), cmp.Compare(a.Pos.Line, b.Pos.Line))
 	})
 	return &s.tree, nil
+}
+
+// patterns returns the patterns of the main modules.
+func (s *walker) patterns(list []module) []string {
+	const all = string(filepath.Separator) + "..."
+	if in, _ := moduleOf(list, s.wd); in.Main {
+		return []string{"." + all}
+	}
+	var below []string
+	for _, m := range list {
+		if rel, err := filepath.Rel(s.wd, m.Dir); err == nil && m.Main && filepath.IsLocal(rel) {
+			below = append(below, "."+string(filepath.Separator)+rel+all)
+		}
+	}
+	if len(below) == 0 {
+		return []string{"." + all} // the go command says why there are none
+	}
+	return below
 }
 
 // A walker walks modules.

@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -52,4 +54,30 @@ func TestLint(t *testing.T) {
 			t.Errorf("the output of go vet lacks %q:\n%s", m, out)
 		}
 	}
+}
+
+// The root of a workspace is often not a module.
+func TestLintInTheRootOfAWorkspace(t *testing.T) {
+	dir, env := module(t, locked)
+	other, _ := module(t, careless)
+	root := t.TempDir()
+	for from, name := range map[string]string{dir: "job", other: "other"} {
+		if err := os.Rename(from, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mod := filepath.Join(root, "other", "go.mod")
+	text, err := os.ReadFile(mod)
+	if err == nil {
+		err = os.WriteFile(mod, []byte(strings.Replace(string(text), "example.com/job", "example.com/other", 1)), 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, "go.work"), []byte("go 1.26.0\n\nuse (\n\t./job\n\t./other\n)\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "GOFLAGS=")
+	in(t, root, env, "lint").expect(t, 1, "other/"+mistakes[0])
+	in(t, root, env, "lint", "-outerctx=false", "-losthold=false", "-barekey=false").expect(t, 0, "directives: 1, mistakes: none")
 }

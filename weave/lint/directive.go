@@ -33,7 +33,11 @@ func apart(pass *analysis.Pass) (any, error) {
 		}
 		for _, s := range w.Sites {
 			if at := s.Pos.Offset; s.Apart && at < file.Size() {
-				pass.Reportf(file.Pos(at), "%s does not get the context of its hold, so a function it calls cannot lock again: add a context parameter, or use kind=plain", s.Func)
+				remedy := "add a context parameter"
+				if s.HasContext {
+					remedy = "leave out ctx=, so that the lock uses the context parameter"
+				}
+				pass.Reportf(file.Pos(at), "%s does not get the context of its hold, so a function it calls cannot lock again: %s, or use kind=plain", s.Func, remedy)
 			}
 		}
 	}

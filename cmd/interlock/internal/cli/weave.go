@@ -99,7 +99,7 @@ func (p *program) lint(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.vet(c, args); err != nil {
+	if err := p.vet(c, args, tree.Packages); err != nil {
 		return err
 	}
 	return p.print([]string{p.say(i18n.LintPassed, len(tree.Sites))})
@@ -107,7 +107,7 @@ func (p *program) lint(c *cobra.Command, args []string) error {
 
 // vet runs go vet with this binary as its tool; main recognizes that call. The go
 // command finds the packages' files and caches the results.
-func (p *program) vet(c *cobra.Command, args []string) error {
+func (p *program) vet(c *cobra.Command, args, packages []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *program) vet(c *cobra.Command, args []string) error {
 	argv := append([]string{"vet", "-vettool=" + self}, args...)
 	// The last argument is a flag, so no package is named.
 	if strings.HasPrefix(argv[len(argv)-1], "-") {
-		argv = append(argv, "./...")
+		argv = append(argv, packages...)
 	}
 	cmd := exec.CommandContext(c.Context(), "go", argv...)
 	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr

@@ -25,6 +25,9 @@ func shared(j *job) error { return nil }
 //interlock:lock name=d key=id ctx=app // want `does not get the context`
 func both(id string) error { return nil }
 
+//interlock:lock name=z key=id ctx=app // want `cannot lock again: leave out ctx=, so that the lock uses the context parameter, or use kind=plain`
+func beside(ctx context.Context, id string) error { return nil }
+
 //interlock:lock name=e key=id ctx=app kind=plain
 func plain(id string) error { return nil }
 
