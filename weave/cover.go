@@ -13,7 +13,8 @@ import (
 // go test -cover -overlay=… -toolexec='interlock cover-shim'. The cover tool reads the
 // source and not the overlay (go.dev/issue/73802), so CoverShim weaves the output of the
 // tool. Thus inserted statements are not counted, and the profile matches the source.
-// Other tools run unchanged, so nothing else is recompiled. Errors are as in [Toolexec].
+// Other tools run unchanged, so nothing else is recompiled. The compiler does not run on
+// files with mistakes, which are returned. Errors are as in [Toolexec].
 //
 // A second -toolexec command follows -through=N, where N is its number of words, as in
 // 'interlock cover-shim -through=2 tracer toolexec'. Every tool then runs through it.
@@ -23,7 +24,7 @@ func CoverShim(args []string) error {
 		return errors.New("weave: no tool given: use it as in go test -cover -toolexec='interlock cover-shim'")
 	}
 	if toolName(tool[0]) != "cover" {
-		return run(args)
+		return stopsAtMistakes(args, tool)
 	}
 	if asksVersion(tool) {
 		return stamp(args)

@@ -59,7 +59,7 @@ func versioned(command string, args []string, flags int) bool {
 // weaving returns the flags for weaving, and the remaining flags of the user. Given are the
 // flags and those of GOFLAGS.
 func weaving(ctx context.Context, dir, self string, flags, given []string) (own, rest []string, err error) {
-	overlay, err := makeOverlay(ctx, dir, given)
+	overlay, mistakes, err := makeOverlay(ctx, dir, given)
 	if errors.As(err, new(*CachedError)) {
 		own, rest = toolexecOnly(self, flags, given)
 		return own, rest, nil
@@ -68,7 +68,7 @@ func weaving(ctx context.Context, dir, self string, flags, given []string) (own,
 		return nil, nil, err
 	}
 	own, rest = []string{"-overlay=" + overlay}, without(flags, "overlay")
-	if covers(given) {
+	if covers(given) || mistakes != nil { // the shim reports the mistakes of a package
 		userTool, _ := flagValue(given, "toolexec")
 		own, rest = append(own, "-toolexec="+shim(self, userTool)), without(rest, "toolexec")
 	}

@@ -140,3 +140,47 @@ func TestGoBuildReportsEveryMistake(t *testing.T) {
 		t.Log(out)
 	}
 }
+
+// A mistake fails the builds of its package and of packages that import it, and no others.
+func TestAMistakeFailsOnlyBuildsThatNeedIt(t *testing.T) {
+	p := newProject(t, map[string]string{
+		"main.go":         shop,
+		"main_test.go":    payTest,
+		"bad/bad.go":      "package bad\n\n//interlock:lock kye=1\nfunc F() {}\n",
+		"bad/bad_test.go": "package bad\n\nimport \"testing\"\n\nfunc TestF(t *testing.T) { F() }\n",
+		"user/user.go":    "package user\n\nimport _ \"example.com/shop/bad\"\n",
+		"unmarked/f.go":   "package unmarked\n\n//interlock:lock kind=plain on-timeout=skip\nfunc F() {}\n",
+		"test/test.go":    "package test\n",
+		"test/a_test.go":  "package test\n\n//interlock:lock wiat=1\nfunc f() {}\n",
+	})
+	const bad, inTest = `bad/bad.go:3:18: //interlock:lock: unknown option "kye" (did you mean key?)`, `test/a_test.go:3:18: //interlock:lock: unknown option "wiat" (did you mean wait?)`
+	for _, c := range []struct {
+		args string
+		want []string // mistakes
+	}{
+		{"run .", nil},
+		{"test .", nil},
+		{"build ./test", nil},
+		{"build ./bad", []string{bad}},
+		{"build ./user", []string{bad}},
+		{"test ./user", []string{bad}},
+		{"test -cover ./bad", []string{"bad.go:3:18: //interlock:lock: unknown option"}},
+		{"build ./unmarked", []string{"unmarked/f.go:3:1: //interlock:lock: add import _ "}},
+		{"build -cover ./unmarked", []string{"f.go"}}, // does not compile, because nothing provides the import of woven code
+		{"test ./...", []string{bad, inTest}},
+		{"test -vet=off -toolexec=env ./bad", []string{bad}},
+	} {
+		out, code := p.woven(t, strings.Fields(c.args)...)
+		if (code != 0) != (c.want != nil) {
+			t.Errorf("go %s: exit status %d, want a failure: %t\n%s", c.args, code, c.want != nil, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("go %s: the output lacks %q:\n%s", c.args, want, out)
+			}
+		}
+	}
+	if _, err := weave.Overlay(t.Context(), p.dir, nil); !strings.Contains(fmt.Sprint(err), bad) {
+		t.Errorf("Overlay: got %v, want the mistakes", err)
+	}
+}

@@ -21,31 +21,47 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return makeOverlay(ctx, dir, given)
+	path, mistakes, err := makeOverlay(ctx, dir, given)
+	if mistakes != nil {
+		return "", mistakes
+	}
+	return path, err
 }
 
-// makeOverlay makes an overlay for the flags of a go command and of GOFLAGS.
-func makeOverlay(ctx context.Context, dir string, given []string) (string, error) {
+// makeOverlay makes an overlay for the flags of a go command and of GOFLAGS. Files with
+// mistakes do not compile with it.
+func makeOverlay(ctx context.Context, dir string, given []string) (path string, mistakes, err error) {
 	own, err := readOverlay(dir, given)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	tree, err := scan(ctx, dir, given, own)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
+	mistakes = tree.errs.err()
 	if tree.cached != "" {
-		return "", &CachedError{tree.cached}
+		return "", mistakes, &CachedError{tree.cached}
 	}
+	path, err = tree.store(own)
+	return path, mistakes, err
+}
+
+// store stores the files of a tree, and returns the path of their overlay.
+func (t *Tree) store(own overlay) (string, error) {
 	store, err := openCache()
 	if err != nil {
 		return "", err
 	}
 	merged := overlay{Replace: map[string]string{}}
 	maps.Copy(merged.Replace, own.Replace)
-	for file, w := range tree.Files {
+	texts := maps.Clone(t.broken)
+	for file, w := range t.Files {
+		texts[file] = w.Text
+	}
+	for file, text := range texts {
 		// Keep the base name: coverage profiles show it.
-		if merged.Replace[file], err = store.put(w.Text, filepath.Base(file)); err != nil {
+		if merged.Replace[file], err = store.put(text, filepath.Base(file)); err != nil {
 			return "", err
 		}
 	}

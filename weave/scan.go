@@ -24,6 +24,9 @@ type Tree struct {
 	Packages []string
 
 	cached string // a module in the module cache with directives, or ""
+
+	errs   Errors
+	broken map[string][]byte // the texts to compile instead of files with mistakes
 }
 
 // Scan weaves the modules of a build in dir in memory: the main modules, vendored ones, and
@@ -38,15 +41,23 @@ func Scan(ctx context.Context, dir string, flags []string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scan(ctx, dir, given, own)
+	tree, err := scan(ctx, dir, given, own)
+	if err != nil {
+		return nil, err
+	}
+	if err := tree.errs.err(); err != nil {
+		return nil, err
+	}
+	return tree, nil
 }
 
+// scan is [Scan], but returns the mistakes in the tree.
 func scan(ctx context.Context, dir string, given []string, own overlay) (*Tree, error) {
 	list, err := modules(ctx, dir, moduleFlags(given))
 	if err != nil {
 		return nil, err
 	}
-	s := &walker{tree: Tree{Files: map[string]*Woven{}}, own: own, ownError: map[string]bool{}}
+	s := &walker{tree: Tree{Files: map[string]*Woven{}, broken: map[string][]byte{}}, own: own, ownError: map[string]bool{}}
 	if s.wd, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -68,9 +79,6 @@ func scan(ctx context.Context, dir string, given []string, own overlay) (*Tree, 
 	}
 	if err := s.addOverlay(list); err != nil {
 		return nil, fmt.Errorf("weave: read files of -overlay: %w", err)
-	}
-	if err := s.errs.err(); err != nil {
-		return nil, err
 	}
 	slices.SortStableFunc(s.tree.Sites, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(a.Pos.Filename, b.Pos.Filename), cmp.Compare(a.Pos.Line, b.Pos.Line))
@@ -101,7 +109,6 @@ type walker struct {
 	tree Tree
 	own  overlay // the user's overlay
 	wd   string  // messages show paths relative to it
-	errs Errors
 
 	ownError map[string]bool // directories whose package declares a type error
 }
@@ -258,8 +265,9 @@ func (s *walker) file(src Source, excluded bool) error {
 		return nil
 	}
 	if l := (Errors)(nil); errors.As(err, &l) {
-		s.errs = append(s.errs, l...)
-		return nil
+		s.tree.errs = append(s.tree.errs, l...)
+		s.tree.broken[src.Path], err = broken(text, l)
+		return err
 	}
 	if err != nil || w == nil {
 		return err
