@@ -40,6 +40,10 @@ type Site struct {
 	// Apart means that the lock is reentrant, but the body does not get its context.
 	Apart bool
 
+	// Bound means that the body gets the context of the directive, which ends when the
+	// function returns.
+	Bound bool
+
 	// HasContext means that the function has a context parameter.
 	HasContext bool
 }

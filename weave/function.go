@@ -27,7 +27,8 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 		w.checkSignature(d, sig)
 		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name, HasContext: sig.ctx != ""}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
-		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.bindContext(d, sig).reachesBody())
+		site.Bound = d.shared == "" && w.bindContext(d, sig).reachesBody()
+		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && !site.Bound
 		later := d.guards() && i < len(dirs)-1
 		text.WriteString(w.statements(d, sig, i, w.site(d, site), later))
 		sites = append(sites, site)

@@ -412,3 +412,42 @@ func refuseAll(f *enginetest.Faulty) {
 		f.Inject(enginetest.Fault{Op: op, Do: enginetest.Refuse})
 	}
 }
+
+// A result that outlives the call, such as a response, needs a context that does not end
+// with the lock.
+func TestAContextWithoutCancelOutlivesTheLock(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		type user struct{}
+		for verb, call := range map[string]func(ctx context.Context, work func(context.Context) error) error{
+			"lock": func(ctx context.Context, work func(context.Context) error) error {
+				_, err := pay(ctx, site("lock", ""), "42", work)
+				return err
+			},
+			"once": func(ctx context.Context, work func(context.Context) error) error {
+				_, _, err := placeOrder(ctx, site("once", ""), woven.Key1("42"), work)
+				return err
+			},
+		} {
+			var inner, kept context.Context
+			err := call(context.WithValue(ctx, user{}, "ann"), func(ctx context.Context) error {
+				inner, kept = ctx, context.WithoutCancel(ctx)
+				_, err := pay(kept, site("lock", "wait=0"), "42", noWork) // enters again under a lock
+				return err
+			})
+			if err != nil {
+				t.Errorf("%s: got %v, want no error", verb, err)
+			}
+			if inner.Err() == nil || kept.Err() != nil || kept.Value(user{}) != "ann" {
+				t.Errorf("%s: after the return the contexts have the errors %v and %v and the user %v; want an error only for the first, and ann",
+					verb, inner.Err(), kept.Err(), kept.Value(user{}))
+			}
+			_, err = pay(ctx, site("lock", ""), "42", func(context.Context) error {
+				_, err := pay(kept, site("lock", "wait=0"), "42", noWork)
+				return err
+			})
+			if !errors.Is(err, interlock.ErrContended) {
+				t.Errorf("%s: a released hold entered the lock of another holder: %v, want ErrContended", verb, err)
+			}
+		}
+	})
+}

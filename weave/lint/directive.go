@@ -2,6 +2,7 @@ package lint
 
 import (
 	"go/ast"
+	"go/token"
 
 	"golang.org/x/tools/go/analysis"
 
@@ -18,6 +19,21 @@ var Directive = &analysis.Analyzer{
 }
 
 func apart(pass *analysis.Pass) (any, error) {
+	return nil, sites(pass, func(_ *ast.File, at token.Pos, s weave.Site) {
+		if !s.Apart {
+			return
+		}
+		remedy := "add a context parameter"
+		if s.HasContext {
+			remedy = "leave out ctx=, so that the lock uses the context parameter"
+		}
+		pass.Reportf(at, "%s does not get the context of its hold, so a function it calls cannot lock again: %s, or use kind=plain", s.Func, remedy)
+	})
+}
+
+// sites visits the sites of a package, with their files and positions. Weaving reports
+// mistakes in directives.
+func sites(pass *analysis.Pass, visit func(tree *ast.File, at token.Pos, s weave.Site)) error {
 	for _, tree := range pass.Files {
 		file := pass.Fset.File(tree.FileStart)
 		if file == nil || !hasDirectives(tree) {
@@ -25,23 +41,19 @@ func apart(pass *analysis.Pass) (any, error) {
 		}
 		text, err := pass.ReadFile(file.Name())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		w, err := weave.File(weave.Source{Package: pass.Pkg.Path(), Path: file.Name(), Text: text})
 		if err != nil || w == nil {
-			continue // weaving reports it
+			continue
 		}
 		for _, s := range w.Sites {
-			if at := s.Pos.Offset; s.Apart && at < file.Size() {
-				remedy := "add a context parameter"
-				if s.HasContext {
-					remedy = "leave out ctx=, so that the lock uses the context parameter"
-				}
-				pass.Reportf(file.Pos(at), "%s does not get the context of its hold, so a function it calls cannot lock again: %s, or use kind=plain", s.Func, remedy)
+			if s.Pos.Offset < file.Size() {
+				visit(tree, file.Pos(s.Pos.Offset), s)
 			}
 		}
 	}
-	return nil, nil //nolint:nilnil // an analyzer without a result
+	return nil
 }
 
 // hasDirectives reports whether a file has directives.

@@ -1,4 +1,4 @@
-// Package lint has four analyzers for golang.org/x/tools/go/analysis. They find mistakes in
+// Package lint has five analyzers for golang.org/x/tools/go/analysis. They find mistakes in
 // the use of Interlock that compile and often work.
 //
 //   - [Context]: work under a lock or a guard uses an outer context, so it continues
@@ -7,6 +7,8 @@
 //     a function it calls cannot lock again.
 //   - [Hold]: a hold is never unlocked, or a claim never settled.
 //   - [Key]: a key has no identifier, or is longer than 64 characters.
+//   - [Result]: a function with a directive returns a result that needs its context, which
+//     ends on return.
 //
 // They run with
 //
@@ -26,7 +28,7 @@ import (
 )
 
 // All returns the analyzers.
-func All() []*analysis.Analyzer { return []*analysis.Analyzer{Context, Directive, Hold, Key} }
+func All() []*analysis.Analyzer { return []*analysis.Analyzer{Context, Directive, Hold, Key, Result} }
 
 // ByVet reports whether go vet called the program with these arguments: to print its
 // version, to list its flags, or to check a package.

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // Requirement T8: keys without an identifier, or longer than 64 characters, are reported.
 func TestFindings(t *testing.T) {
-	for _, name := range []string{"contexts", "directives", "holds", "keys"} {
+	for _, name := range []string{"contexts", "directives", "holds", "keys", "results"} {
 		t.Run(name, func(t *testing.T) {
 			found := vet(t, "./testdata/"+name)
 			for at, pattern := range wanted(t, filepath.Join("testdata", name, name+".go")) {
@@ -41,7 +41,7 @@ func TestFindings(t *testing.T) {
 
 // Each analyzer has a flag of go vet that turns it off.
 func TestEachAnalyzerCanBeTurnedOff(t *testing.T) {
-	for name, flag := range map[string]string{"contexts": "-outerctx=false", "directives": "-apart=false", "holds": "-losthold=false", "keys": "-barekey=false"} {
+	for name, flag := range map[string]string{"contexts": "-outerctx=false", "directives": "-apart=false", "holds": "-losthold=false", "keys": "-barekey=false", "results": "-outlives=false"} {
 		if found := vet(t, flag, "./testdata/"+name); len(found) > 0 {
 			t.Errorf("%s with %s: found %v, want nothing", name, flag, found)
 		}

@@ -22,9 +22,9 @@ file for -overlay of the go command. The file is valid for one build only.`,
 	AboutLintLong = Text{
 		`Lint checks the directives of a build in this directory. In the named packages, or in
 the whole module, it reports locked code that uses an outer context, holds that are
-never unlocked, and keys without an identifier.`,
+never unlocked, keys without an identifier, and results that outlive their context.`,
 		`lint 检查当前构建所含的指令；并在给出的包（缺省为整个模块）中查找：
-在锁内使用外层 context、从不解锁、键中没有标识。`,
+在锁内使用外层 context、从不解锁、键中没有标识、返回值比它的 context 活得久。`,
 	}
 	AboutShow   = Text{"print a file as the compiler sees it", "打印编译器看到的文件内容"}
 	AboutVerify = Text{"list the directives woven into a binary", "列出程序中织入的指令"}
