@@ -92,3 +92,21 @@ func TestTextAfterCoverNamesTheSourceOnce(t *testing.T) {
 		}
 	}
 }
+
+// A line directive may name another file, or have no column. Woven text then names the file
+// each time.
+func TestTextWithLineDirectivesNamesItsFiles(t *testing.T) {
+	for name, text := range map[string]string{
+		"at the top without a column":  "//line /a/main.y:1\n" + shop,
+		"once above a directive":       strings.Replace(shop, "//interlock:lock name=fall", "//line /a/main.y:50\n//interlock:lock name=fall", 1),
+		"within a line of the program": strings.Replace(shop, "var orders int", "/*line /a/main.y:50:5*/ var orders int", 1),
+	} {
+		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/main.go", Text: []byte(text), Spared: true})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if n := strings.Count(string(w.Text), "/*line :"); n > 0 {
+			t.Errorf("%s: %d line directives have no file, want none:\n%s", name, n, w.Text)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -117,26 +118,25 @@ func read(src Source) *weaver {
 	}
 	w := &weaver{source: src, tree: tree}
 	w.splicer = splicer{fset: fset, file: fset.File(tree.FileStart), src: src.Text}
-	w.mapped = w.changesName()
+	w.mapped = w.isMapped()
 	if strings.Contains(src.Path, "*/") || strings.ContainsAny(src.Path, "\r\n") {
 		w.errorf(tree.Package, "the path of this file cannot be named in a comment: rename the directory")
 	}
 	return w
 }
 
-// changesName reports whether line directives of the source change the file name after the
-// package clause. Output of cover does not: it names the source once, at the top.
-func (w *weaver) changesName() bool {
-	first := w.fset.Position(w.tree.Name.End()).Filename
-	for _, group := range w.tree.Comments {
-		for _, c := range group.List {
-			line := strings.HasPrefix(c.Text, "//line ") || strings.HasPrefix(c.Text, "/*line ")
-			if line && c.Pos() > w.tree.Name.End() && w.fset.Position(c.End()).Filename != first {
-				return true
-			}
-		}
+// isMapped reports whether line directives of the source may change the file name after the
+// package clause, or set no column. Output of cover does neither: it names the source once,
+// at the top.
+func (w *weaver) isMapped() bool {
+	if w.fset.Position(w.tree.Name.End()).Column == 0 {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(w.tree.Comments, func(group *ast.CommentGroup) bool {
+		return slices.ContainsFunc(group.List, func(c *ast.Comment) bool {
+			return c.Pos() > w.tree.Name.End() && strings.HasPrefix(c.Text[2:], "line ")
+		})
+	})
 }
 
 // functions weaves the functions with directives.
