@@ -248,6 +248,38 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
+	t.Run("a Go waiter that finds the lock free notifies the Java waiter ahead of it again", func(t *testing.T) {
+		t.Parallel()
+		a, c := fair(t, ann, "a"), queued(fair(t, cat, "c"), time.Minute)
+		granted(t, e, a)
+		lock(t, java)
+		busy(t, e, c)
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released}) // no waiter listens
+		message := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+java)
+		busy(t, e, c)
+		if got := message(); got != "0" {
+			t.Errorf("the message to Java is %q, want 0", got)
+		}
+		if got := lock(t, java); got != "(nil)" {
+			t.Errorf("lock by Java: %s, want (nil)", got)
+		}
+	})
+
+	t.Run("a Go waiter behind a Go waiter notifies none, since a Go waiter asks by itself", func(t *testing.T) {
+		t.Parallel()
+		a, b, c := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Minute), queued(fair(t, cat, "c"), time.Minute)
+		granted(t, e, a)
+		busy(t, e, b)
+		busy(t, e, c)
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released}) // no waiter listens
+		message := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+bob)
+		busy(t, e, c)
+		s.Must("PUBLISH", channelOf(a.Key)+":"+bob, "end")
+		if got := message(); got != "end" {
+			t.Errorf("a message %q was sent to the first waiter, want none", got)
+		}
+	})
+
 	t.Run("a Go waiter behind a Java holder is notified", func(t *testing.T) {
 		t.Parallel()
 		b := queued(fair(t, bob, "b"), time.Minute)

@@ -70,6 +70,8 @@ const maxQueueLease = 24 * time.Hour
 // kindArgs adds the arguments that only the acquire script of r's kind has.
 func (e *Engine) kindArgs(c *Call, name string, r *engine.Request) {
 	switch r.Kind {
+	case engine.Fair:
+		c.args(string(e.publish), lockChannel(name))
 	case engine.Read:
 		c.args(strconv.Itoa(engine.MaxReaders), leasePrefix(name))
 	case engine.Write:

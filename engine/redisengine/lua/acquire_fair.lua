@@ -4,6 +4,7 @@
 -- KEYS  1  the lock        2  the queue: a list of holders
 --       3  when each reservation expires       4  how long each reservation lasts
 -- ARGV  see acquire_common.lua
+--       8  the command that publishes         9  the channel; see release_fair.lua
 --
 -- Returns: see acquire_common.lua.
 
@@ -36,6 +37,13 @@ if left == -2 and (not seen or seen.first == holder or not seen.first and not se
     extend_queue(queue)
   end
   return take()
+end
+
+-- Redisson's waiter leaves the queue without passing on a message that it received too
+-- late. Then the next one sleeps beside a free lock, so notify it again. The message is
+-- a hint, and may fail.
+if left == -2 and seen.first and redis.call('HEXISTS', queue.leases, seen.first) == 0 then
+  redis.pcall(ARGV[8], ARGV[9] .. ':' .. seen.first, '0')
 end
 
 if seen then
