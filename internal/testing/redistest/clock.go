@@ -1,15 +1,20 @@
 package redistest
 
 import (
-	"fmt"
+	_ "embed"
+	"encoding/binary"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// SteppedClock is an argument for [Start]: it lets the test move the server's
-// wall clock with [Server.Step]. It needs libfaketime.
+// SteppedClock is an argument for [Start]: it lets the test move the server's wall clock
+// with [Server.Step]. It needs a C compiler. [Start] skips the test if the server is linked
+// statically, because a library cannot be loaded into it.
 const SteppedClock = "redistest:stepped-clock"
 
 // Step moves the server's wall clock by d. The monotonic clock, which Redis uses for
@@ -19,13 +24,20 @@ func (s *Server) Step(d time.Duration) {
 	if !s.stepped {
 		s.t.Fatal("redistest.Start without redistest.SteppedClock: the clock cannot be moved")
 	}
+	if d == 0 {
+		return
+	}
 	before, known := s.offset()
 	s.step += d
 	s.writeClock()
 	// Valkey reads the wall clock from time to time, and adds monotonic time in between.
-	for end := time.Now().Add(patience); known && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if now, ok := s.offset(); !ok || (now-before-d).Abs() <= d.Abs()/2 {
+	for end := time.Now().Add(patience); known; time.Sleep(time.Millisecond) {
+		now, ok := s.offset()
+		if !ok || (now-before-d).Abs() <= d.Abs()/2 {
 			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the server's clock moved by %v in %v, want %v", now-before, patience, d)
 		}
 	}
 }
@@ -41,37 +53,56 @@ func (s *Server) offset() (time.Duration, bool) {
 	return time.Until(time.UnixMilli(ms)), err == nil && errNumber == nil
 }
 
+//go:embed testdata/clock.c
+var clockSource string
+
+// prepareClock builds the library that moves the server's clock, and writes its file.
+func (s *Server) prepareClock() {
+	s.t.Helper()
+	cmd := exec.Command("cc", "-shared", "-fPIC", "-O1", "-x", "c", "-o", s.clockLibrary(), "-")
+	cmd.Stdin = strings.NewReader(clockSource)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("building the library that moves the clock (apt-get install gcc libc6-dev): %v\n%s", err, out)
+	}
+	if err := os.WriteFile(s.clockFile(), make([]byte, 16), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	// The thread would wait for a time of the moved clock.
+	s.args = append(s.args, "--jemalloc-bg-thread", "no")
+}
+
+func (s *Server) clockLibrary() string { return filepath.Join(s.dir, "clock.so") }
+func (s *Server) clockFile() string    { return filepath.Join(s.dir, "clock") }
+
 // clock returns the environment variables that let the test move the server's clock.
 func (s *Server) clock() []string {
 	if !s.stepped {
 		return nil
 	}
-	lib := library("faketime/libfaketime.so.1")
-	if lib == "" {
-		s.t.Fatal("libfaketime is not installed: apt-get install libfaketime")
+	return []string{"LD_PRELOAD=" + s.clockLibrary(), "REDISTEST_CLOCK=" + s.clockFile()}
+}
+
+// checkClock skips the test if the running server has not loaded the library.
+func (s *Server) checkClock() {
+	s.t.Helper()
+	file, err := os.ReadFile(s.clockFile())
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	s.writeClock()
-	return []string{
-		// Debian's redis-server links jemalloc, which reads the time before
-		// libfaketime is ready, and then hangs. If the C library is loaded first,
-		// jemalloc is not used.
-		"LD_PRELOAD=" + lib + ":libc.so.6",
-		"FAKETIME_TIMESTAMP_FILE=" + s.clockFile(),
-		"FAKETIME_NO_CACHE=1",
-		"DONT_FAKE_MONOTONIC=1",
+	if binary.NativeEndian.Uint64(file[8:]) == 0 {
+		s.t.Skipf("the clock of redis-server %s cannot be moved: it is linked statically", Version(s.t))
 	}
 }
 
-func (s *Server) clockFile() string { return filepath.Join(s.dir, "clock") }
-
-// writeClock replaces the file atomically, because the server may read it at any time.
+// writeClock sets the clock of the running server.
 func (s *Server) writeClock() {
 	s.t.Helper()
-	name := s.clockFile()
-	if err := os.WriteFile(name+".new", fmt.Appendf(nil, "%+.6f\n", s.step.Seconds()), 0o600); err != nil {
+	file, err := os.OpenFile(s.clockFile(), os.O_WRONLY, 0)
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.Rename(name+".new", name); err != nil {
+	_, err = file.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(s.step)), 0)
+	if err := errors.Join(err, file.Close()); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +74,9 @@ func (s *Server) start(args []string) {
 			s.args = append(s.args, a)
 		}
 	}
+	if s.stepped {
+		s.prepareClock()
+	}
 	t.Cleanup(s.end)
 	for range 10 {
 		s.port = freePort(t)
@@ -83,6 +85,9 @@ func (s *Server) start(args []string) {
 		}
 		err := s.run()
 		if err == nil {
+			if s.stepped {
+				s.checkClock()
+			}
 			return
 		}
 		if !errors.Is(err, errPortTaken) && !strings.Contains(s.log.String(), "Address already in use") {
@@ -250,16 +255,6 @@ func freePort(t testing.TB) int {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
-}
-
-// library returns the path of a shared library, or "" if it is not installed.
-func library(pattern string) string {
-	for _, dir := range []string{"/usr/lib/*/", "/usr/lib/", "/usr/local/lib/"} {
-		if found, _ := filepath.Glob(dir + pattern); len(found) > 0 {
-			return found[0]
-		}
-	}
-	return ""
 }
 
 // Version returns the version of the redis-server that [Start] runs. For Valkey it
