@@ -2,13 +2,18 @@ package interop
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
+
+// newest selects the version of Redisson. The file java/pom.xml has both.
+var newest = flag.Bool("newest", false, "run with the newest Redisson instead of the last of version 3")
 
 // TestMain runs the tests. In a child process it runs a victim instead.
 func TestMain(m *testing.M) {
@@ -20,12 +25,12 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
+	if code == 0 {
+		fmt.Print(table.String())
+	}
 	if err := tearDown(); err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		code = max(code, 1)
-	}
-	if code == 0 {
-		fmt.Print(table.String())
 	}
 	os.Exit(code)
 }
@@ -60,8 +65,21 @@ var build = sync.OnceValues(func() (dir string, err error) {
 		return "", err
 	}
 	cmd := exec.Command("mvn", "--quiet", "--batch-mode", "--no-transfer-progress", "-Doutput="+buildDir, "--file", pom, "package")
+	if *newest {
+		cmd.Args = append(cmd.Args, "--activate-profiles", "newest")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the Java program: %w\n%s", err, out)
 	}
 	return buildDir, nil
 })
+
+// version returns the version of Redisson in the build, such as "Redisson 4.7.0".
+func version() string {
+	libs, _ := filepath.Glob(filepath.Join(buildDir, "lib", "redisson-*.jar"))
+	if len(libs) == 0 {
+		return "no Redisson"
+	}
+	number := strings.TrimPrefix(filepath.Base(libs[0]), "redisson-")
+	return "Redisson " + strings.TrimSuffix(number, ".jar")
+}

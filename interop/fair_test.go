@@ -62,12 +62,12 @@ func TestFairOrder(t *testing.T) {
 func TestFairWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	const patience = 10 * time.Second
-	f := newFixture(t, 5*callTimeout) // without a message, Java would sleep for the lease
+	f := newFixture(t, longLease)
 	l := f.newLock("fair")
 	process, err := startJVM()
 	f.must(err)
 	t.Cleanup(process.kill)
-	java := openRedissonIn(t, process, f.server.URL(), f.lease)
+	java := openRedissonIn(t, process, f.servers, f.lease)
 
 	holder := f.goActor()
 	f.must(holder.lock(l))

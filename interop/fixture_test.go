@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 
 // A lock is a kind and a key, which both languages support.
 type lock struct {
-	kind string // exclusive, fair, fenced, read or write
-	key  string
+	kind string // exclusive, fair, fenced, read, write or multi
+	key  string // for multi, several keys with commas
 }
 
 // withKind returns the lock with another kind: the other side of a read/write lock.
@@ -35,34 +36,71 @@ type actor interface {
 	write(l lock, text string, rounds int) error
 }
 
-// A fixture is a server with a client of each language.
+// A fixture is a server or a cluster with a client of each language.
 type fixture struct {
-	t      *testing.T
-	server *redistest.Server
-	lease  time.Duration
-	client *interlock.Client
-	redis  *redissonClient
+	t       *testing.T
+	servers servers
+	server  *redistest.Server  // nil for a cluster
+	cluster *redistest.Cluster // nil for a server
+	lease   time.Duration
+	client  *interlock.Client
+	redis   *redissonClient
+}
+
+// servers says how clients of both languages reach the servers.
+type servers struct {
+	url     string
+	prefix  string // of all names
+	sharded string // shardedSubscriptionMode of Redisson; AUTO if empty
+	publish string // the publish mode in Go; auto if empty
+}
+
+// urlForGo returns the URL of the servers, with options for locks that Redisson shares.
+func (s servers) urlForGo() string {
+	return s.url + "?redisson=true&prefix=" + s.prefix + "&publish=" + cmp.Or(s.publish, "auto")
 }
 
 // ids numbers threads and keys.
 var ids atomic.Int64
 
-// newFixture opens a client of each language, both with the same renewed lease.
+// longLease is so long that a waiter without a message fails the test. The Go waiters ask
+// every second even so.
+const longLease = 5 * callTimeout
+
+// newFixture starts a server, and opens a client of each language, both with the same
+// renewed lease.
 func newFixture(t *testing.T, lease time.Duration) *fixture {
 	t.Helper()
-	f := &fixture{t: t, server: redistest.Start(t), lease: lease}
-	f.client = f.newClient(interlock.Watchdog(lease))
-	f.redis = openRedisson(t, f.server.URL(), lease)
+	return newPrefixedFixture(t, lease, "")
+}
+
+func newPrefixedFixture(t *testing.T, lease time.Duration, prefix string) *fixture {
+	t.Helper()
+	server := redistest.Start(t)
+	f := &fixture{t: t, server: server, servers: servers{url: server.URL(), prefix: prefix}, lease: lease}
+	f.openClients()
 	return f
 }
 
-// redisson is the URL option for locks that Redisson shares.
-const redisson = "?redisson=true"
+// openClients opens a client of each language.
+func (f *fixture) openClients() {
+	f.t.Helper()
+	f.client = f.newClient(interlock.Watchdog(f.lease))
+	f.redis = openRedisson(f.t, f.servers, f.lease)
+}
+
+// home returns the server that has a key.
+func (f *fixture) home(key string) *redistest.Server {
+	if f.cluster != nil {
+		return f.cluster.Home(key)
+	}
+	return f.server
+}
 
 // newClient opens a Go client.
 func (f *fixture) newClient(opts ...interlock.Option) *interlock.Client {
 	f.t.Helper()
-	e, err := redisengine.Open(f.t.Context(), f.server.URL()+redisson)
+	e, err := redisengine.Open(f.t.Context(), f.servers.urlForGo())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -87,7 +125,22 @@ func (f *fixture) javaActor() actor {
 
 // newLock returns a lock with a new key.
 func (f *fixture) newLock(kind string) lock {
-	return lock{kind, fmt.Sprintf("%s:%d", kind, ids.Add(1))}
+	key := fmt.Sprintf("%s:%d", kind, ids.Add(1))
+	if kind == "multi" {
+		key = fmt.Sprintf("%[1]s:a,%[1]s:b,%[1]s:c", key) // in several slots of a cluster
+	}
+	return lock{kind, key}
+}
+
+// keyInRedis returns the key of a lock in Redis, or the first of its keys.
+func (f *fixture) keyInRedis(l lock) string {
+	first, _, _ := strings.Cut(l.key, ",")
+	return f.servers.prefix + first
+}
+
+// relatedKey returns a key or channel that belongs to a lock.
+func (f *fixture) relatedKey(prefix string, l lock) string {
+	return prefix + "{" + f.keyInRedis(l) + "}"
 }
 
 // waitForSubscribers waits until a lock has this many subscribers. An earlier release
@@ -95,8 +148,16 @@ func (f *fixture) newLock(kind string) lock {
 func (f *fixture) waitForSubscribers(l lock, subscribers int) {
 	f.t.Helper()
 	f.until(fmt.Sprintf("%d subscribers for %s", subscribers, l.key), func() bool {
-		text := f.server.Must("PUBSUB", "CHANNELS", "*{"+l.key+"}*")
-		return len(strings.Fields(text)) >= subscribers
+		all, pattern := []*redistest.Server{f.server}, f.relatedKey("*", l)+"*"
+		if f.cluster != nil {
+			all = f.cluster.Servers // which one has a subscriber of PUBLISH is the client's choice
+		}
+		found := 0
+		for _, s := range all {
+			text := s.Must("PUBSUB", "CHANNELS", pattern) + "\n" + s.Must("PUBSUB", "SHARDCHANNELS", pattern)
+			found += len(strings.Fields(text))
+		}
+		return found >= subscribers
 	})
 }
 
@@ -104,7 +165,7 @@ func (f *fixture) waitForSubscribers(l lock, subscribers int) {
 func (f *fixture) waitForQueue(l lock, waiters int) {
 	f.t.Helper()
 	f.until(fmt.Sprintf("%d waiters in the queue of %s", waiters, l.key), func() bool {
-		return f.server.Must("LLEN", "redisson_lock_queue:{"+l.key+"}") == fmt.Sprint(waiters)
+		return f.home(f.keyInRedis(l)).Must("LLEN", f.relatedKey("redisson_lock_queue:", l)) == fmt.Sprint(waiters)
 	})
 }
 
@@ -161,6 +222,8 @@ func (g *goActor) locker(l lock, opts ...interlock.Option) interlock.Locker {
 		return g.client.RWMutex(l.key, opts...).Read()
 	case "write":
 		return g.client.RWMutex(l.key, opts...).Write()
+	case "multi":
+		return g.client.Multi(strings.Split(l.key, ","), opts...)
 	}
 	return g.client.Mutex(l.key, opts...)
 }
@@ -183,7 +246,8 @@ func (g *goActor) try(l lock, wait time.Duration) (bool, error) {
 func (g *goActor) unlock(l lock) error { return g.held[l].Unlock() }
 
 func (g *goActor) write(l lock, text string, rounds int) error {
-	server := g.fixture.server
+	server := g.fixture.home(g.fixture.servers.prefix + text)
+	text = g.fixture.servers.prefix + text
 	for range rounds {
 		err := g.locker(l).Do(context.Background(), func(context.Context) error {
 			before, err := server.Do("GET", text)

@@ -3,6 +3,7 @@ package interop
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -142,13 +143,13 @@ type redissonClient struct {
 var clientIDs atomic.Int64
 
 // openRedisson opens a client in the shared process.
-func openRedisson(t *testing.T, url string, watchdog time.Duration) *redissonClient {
+func openRedisson(t *testing.T, at servers, watchdog time.Duration) *redissonClient {
 	t.Helper()
 	j, err := startShared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := openRedissonIn(t, j, url, watchdog)
+	c := openRedissonIn(t, j, at, watchdog)
 	t.Cleanup(func() {
 		if _, err := c.ask("main", "close"); err != nil {
 			t.Error(err)
@@ -157,10 +158,10 @@ func openRedisson(t *testing.T, url string, watchdog time.Duration) *redissonCli
 	return c
 }
 
-func openRedissonIn(t *testing.T, j *jvm, url string, watchdog time.Duration) *redissonClient {
+func openRedissonIn(t *testing.T, j *jvm, at servers, watchdog time.Duration) *redissonClient {
 	t.Helper()
 	c := &redissonClient{jvm: j, name: fmt.Sprintf("java%d", clientIDs.Add(1))}
-	if _, err := c.ask("main", "open", url, fmt.Sprint(watchdog.Milliseconds())); err != nil {
+	if _, err := c.ask("main", "open", at.url, fmt.Sprint(watchdog.Milliseconds()), cmp.Or(at.prefix, "-"), cmp.Or(at.sharded, "AUTO")); err != nil {
 		t.Fatal(err)
 	}
 	return c

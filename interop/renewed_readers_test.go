@@ -46,6 +46,7 @@ func TestJavaReadersPastTheirLease(t *testing.T) {
 					}
 				}
 			}
+			table.record("read past the lease, "+name, javaToGo, "a Go writer is refused")
 		})
 	}
 }

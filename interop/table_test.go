@@ -37,7 +37,7 @@ func (f *resultTable) String() string {
 		return ""
 	}
 	slices.Sort(f.rows) // parallel tests record in any order
-	all := [][3]string{{"holder → waiter", goToJava, javaToGo}}
+	all := [][3]string{{version() + ", holder → waiter", goToJava, javaToGo}}
 	for _, row := range f.rows {
 		all = append(all, [3]string{row, f.cells[[2]string{row, goToJava}], f.cells[[2]string{row, javaToGo}]})
 	}

@@ -31,7 +31,7 @@ func runVictim(text string) error {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return err
 	}
-	e, err := redisengine.Open(context.Background(), v.URL+redisson)
+	e, err := redisengine.Open(context.Background(), v.URL)
 	if err != nil {
 		return err
 	}
@@ -53,14 +53,14 @@ func (f *fixture) startVictim(column string, l lock) (kill func()) {
 	process, err := startJVM()
 	f.must(err)
 	f.t.Cleanup(process.kill)
-	holder := &javaActor{java: openRedissonIn(f.t, process, f.server.URL(), f.lease), name: "victim"}
+	holder := &javaActor{java: openRedissonIn(f.t, process, f.servers, f.lease), name: "victim"}
 	f.must(holder.lock(l))
 	return process.kill
 }
 
 func (f *fixture) startGoVictim(l lock) (kill func()) {
 	f.t.Helper()
-	text, err := json.Marshal(victim{URL: f.server.URL(), Kind: l.kind, Key: l.key, Lease: f.lease})
+	text, err := json.Marshal(victim{URL: f.servers.urlForGo(), Kind: l.kind, Key: l.key, Lease: f.lease})
 	f.must(err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), victimVariable+"="+string(text))

@@ -4,19 +4,14 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/interlock-go/interlock"
 )
 
-// Limits for the time from a release to the waiter's grant. Without a notification, Go
-// retries after 1s at most, and Java when the lease expires.
-const (
-	maxMedianWake = 100 * time.Millisecond
-	maxWake       = 600 * time.Millisecond
-)
+// maxMedianWake is a limit for the time from a release to the grant of a Go waiter. Without
+// a notification, it retries after 1s. A Java waiter would sleep for the lease.
+const maxMedianWake = 500 * time.Millisecond
 
 func TestWakeUp(t *testing.T) {
-	f := newFixture(t, interlock.DefaultLease)
+	f := newFixture(t, longLease)
 	rounds := 100
 	if testing.Short() {
 		rounds = 20
@@ -34,8 +29,8 @@ func TestWakeUp(t *testing.T) {
 				}
 				slices.Sort(took)
 				median, most := took[len(took)/2], took[len(took)-1]
-				if median > maxMedianWake || most > maxWake {
-					f.t.Errorf("median wake-up %v, longest %v; want at most %v and %v: %v", median, most, maxMedianWake, maxWake, took)
+				if median > maxMedianWake {
+					f.t.Errorf("median wake-up %v, want at most %v: %v", median, maxMedianWake, took)
 				}
 				table.record(row, d.name, "median %v, most %v of %d", rounded(median), rounded(most), rounds)
 			})

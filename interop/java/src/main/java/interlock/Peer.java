@@ -3,6 +3,8 @@ package interlock;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
@@ -17,6 +19,7 @@ import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
+import org.redisson.config.ShardedSubscriptionMode;
 
 /**
  * Runs commands on Redisson's locks, one per line:
@@ -31,6 +34,8 @@ import org.redisson.config.Config;
  * a Java thread, which runs its commands in order. The program ends with its input.
  */
 public final class Peer {
+  private static final String CLUSTER = "redis+cluster://";
+
   private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
   private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
 
@@ -62,10 +67,11 @@ public final class Peer {
     }
   }
 
-  private Object run(String client, String verb, List<String> args) throws InterruptedException {
+  private Object run(String client, String verb, List<String> args)
+      throws InterruptedException, ReflectiveOperationException {
     switch (verb) {
-      case "open": // URL, lockWatchdogTimeout in ms
-        clients.put(client, open(args.get(0), Long.parseLong(args.get(1))));
+      case "open": // URL, lockWatchdogTimeout in ms, prefix or -, shardedSubscriptionMode
+        clients.put(client, open(args.get(0), Long.parseLong(args.get(1)), args.get(2), args.get(3)));
         return "";
       case "close":
         clients.remove(client).shutdown(0, 2, TimeUnit.SECONDS);
@@ -130,20 +136,58 @@ public final class Peer {
         return redisson.getReadWriteLock(key).readLock();
       case "write":
         return redisson.getReadWriteLock(key).writeLock();
+      case "multi": // several keys
+        return redisson.getMultiLock(
+            Arrays.stream(key.split(",")).map(redisson::getLock).toArray(RLock[]::new));
       default:
         throw new IllegalArgumentException("no such kind: " + kind);
     }
   }
 
   /** Opens a client with few threads, because one small process has several clients. */
-  private static RedissonClient open(String url, long watchdog) {
+  private static RedissonClient open(String url, long watchdog, String prefix, String sharded)
+      throws ReflectiveOperationException {
     var config = new Config().setThreads(4).setNettyThreads(4).setLockWatchdogTimeout(watchdog);
-    config
-        .useSingleServer()
-        .setAddress(url)
-        .setConnectionMinimumIdleSize(2)
-        .setSubscriptionConnectionMinimumIdleSize(1);
+    Object servers;
+    if (url.startsWith(CLUSTER)) {
+      var nodes = url.substring(CLUSTER.length()).split(",");
+      servers =
+          config
+              .useClusterServers()
+              .addNodeAddress(Arrays.stream(nodes).map(node -> "redis://" + node).toArray(String[]::new))
+              .setShardedSubscriptionMode(ShardedSubscriptionMode.valueOf(sharded))
+              .setMasterConnectionMinimumIdleSize(2)
+              .setSlaveConnectionMinimumIdleSize(1)
+              .setSubscriptionConnectionMinimumIdleSize(1);
+    } else {
+      servers =
+          config
+              .useSingleServer()
+              .setAddress(url)
+              .setConnectionMinimumIdleSize(2)
+              .setSubscriptionConnectionMinimumIdleSize(1);
+    }
+    if (!prefix.equals("-")) {
+      setPrefix(servers, prefix);
+    }
     return Redisson.create(config);
+  }
+
+  /** Sets a NameMapper, an interface that Redisson 4 has in another package than Redisson 3. */
+  private static void setPrefix(Object servers, String prefix) throws ReflectiveOperationException {
+    for (var method : servers.getClass().getMethods()) {
+      if (method.getName().equals("setNameMapper")) {
+        var type = method.getParameterTypes()[0];
+        InvocationHandler mapper =
+            (proxy, called, args) -> {
+              var name = (String) args[0];
+              return called.getName().equals("map") ? prefix + name : name.substring(prefix.length());
+            };
+        method.invoke(servers, Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, mapper));
+        return;
+      }
+    }
+    throw new NoSuchMethodException("setNameMapper");
   }
 
   private Peer() {}
