@@ -13,8 +13,8 @@ import (
 )
 
 // fakeServer returns the address of a server that answers HELLO and INFO with the given
-// version, and OK to everything else.
-func fakeServer(t *testing.T, version string) string {
+// version, and OK to everything else. The mode is a line of INFO.
+func fakeServer(t *testing.T, version, mode string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,7 +30,7 @@ func fakeServer(t *testing.T, version string) string {
 			stop := context.AfterFunc(t.Context(), func() { c.Close() })
 			serving.Go(func() {
 				defer stop()
-				serveFake(c, version)
+				serveFake(c, version, mode)
 			})
 		}
 	})
@@ -38,9 +38,9 @@ func fakeServer(t *testing.T, version string) string {
 	return l.Addr().String()
 }
 
-func serveFake(c net.Conn, version string) {
+func serveFake(c net.Conn, version, mode string) {
 	defer c.Close()
-	info := "# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\n"
+	info := "# Server\r\nredis_version:" + version + "\r\n" + mode + "\r\n"
 	for r := bufio.NewReader(c); ; {
 		command, err := readCommand(r)
 		if err != nil {

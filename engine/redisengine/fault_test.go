@@ -163,6 +163,7 @@ func lateRequests(t *testing.T) {
 	})
 
 	t.Run("a first attempt is refused by the clock after the timeout", func(t *testing.T) {
+		s.NeedsClock(t)
 		r := request(t, ann, "a")
 		arrive := stuck(t, r, canceled)
 		s.Step(testTimeout)

@@ -109,6 +109,7 @@ func lateClaims(t *testing.T) {
 	})
 
 	t.Run("a first claim is refused by the clock after the timeout", func(t *testing.T) {
+		s.NeedsClock(t)
 		c := claim(t, "a")
 		arrive := stuck(t, c)
 		s.Step(testTimeout)
@@ -140,6 +141,7 @@ func lateClaims(t *testing.T) {
 func TestRecordsAndTheClock(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, redistest.SteppedClock)
+	s.NeedsClock(t)
 	e := open(t, s)
 
 	t.Run("fences of a record rise however the clock is set", func(t *testing.T) {

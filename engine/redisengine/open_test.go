@@ -202,6 +202,12 @@ func TestOpen(t *testing.T) {
 		_, err := redisengine.Open(context.Background(), node.URL())
 		wantError(t, err, nil, "cluster")
 	})
+
+	t.Run("a node of a Valkey cluster is refused", func(t *testing.T) {
+		t.Parallel()
+		_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, "7.2.4", "server_mode:cluster"))
+		wantError(t, err, nil, "cluster")
+	})
 }
 
 func TestTLS(t *testing.T) {
@@ -262,20 +268,20 @@ func certificate(t *testing.T) (certFile, keyFile string) {
 func TestOldServer(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{"6.0.16": "6.2", "5.0.7": "6.2", "2.8.0": "6.2"} {
-		_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version))
+		_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version, "redis_mode:standalone"))
 		wantError(t, err, nil, want)
 		if !strings.Contains(err.Error(), version) {
 			t.Errorf("%q does not name the server version", err)
 		}
 	}
 	for _, version := range []string{"6.2.0", "7.2.4", "10.0.0", "unstable"} {
-		e, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version))
+		e, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version, "redis_mode:standalone"))
 		if err != nil {
 			t.Errorf("Open with version %s: %v", version, err)
 			continue
 		}
 		_ = e.Close()
 	}
-	_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, "6.2.14")+"?publish=spublish")
+	_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, "6.2.14", "redis_mode:standalone")+"?publish=spublish")
 	wantError(t, err, nil, "7.0")
 }

@@ -9,21 +9,24 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
 // SteppedClock is an argument for [Start]: it lets the test move the server's wall clock
-// with [Server.Step]. It needs a C compiler. [Start] skips the test if the server is linked
-// statically, because a library cannot be loaded into it.
+// with [Server.Step]. It needs a C compiler, and a server that is not linked statically;
+// see [Server.NeedsClock].
 const SteppedClock = "redistest:stepped-clock"
 
 // Step moves the server's wall clock by d. The monotonic clock, which Redis uses for
-// its timers, does not change.
+// its timers, does not change. If the clock cannot be moved, Step skips the test that
+// started the server.
 func (s *Server) Step(d time.Duration) {
 	s.t.Helper()
 	if !s.stepped {
 		s.t.Fatal("redistest.Start without redistest.SteppedClock: the clock cannot be moved")
 	}
+	s.NeedsClock(s.t)
 	if d == 0 {
 		return
 	}
@@ -82,15 +85,15 @@ func (s *Server) clock() []string {
 	return []string{"LD_PRELOAD=" + s.clockLibrary(), "REDISTEST_CLOCK=" + s.clockFile()}
 }
 
-// checkClock skips the test if the running server has not loaded the library.
-func (s *Server) checkClock() {
-	s.t.Helper()
+// NeedsClock skips a test if the server has not loaded the library that moves its clock.
+func (s *Server) NeedsClock(t testing.TB) {
+	t.Helper()
 	file, err := os.ReadFile(s.clockFile())
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if binary.NativeEndian.Uint64(file[8:]) == 0 {
-		s.t.Skipf("the clock of redis-server %s cannot be moved: it is linked statically", Version(s.t))
+		t.Skipf("the clock of redis-server %s cannot be moved: it is linked statically", Version(t))
 	}
 }
 

@@ -85,9 +85,6 @@ func (s *Server) start(args []string) {
 		}
 		err := s.run()
 		if err == nil {
-			if s.stepped {
-				s.checkClock()
-			}
 			return
 		}
 		if !errors.Is(err, errPortTaken) && !strings.Contains(s.log.String(), "Address already in use") {
