@@ -41,8 +41,10 @@ func TestLaws(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
 		Name:  "Redis " + redistest.Version(t) + " (rueidis)",
 		Lease: lease,
-		Open: func(t testing.TB) engine.Engine {
+		Open:  func(t testing.TB) engine.Engine { return open(t, redistest.Start(t), redisengine.Timeout(timeout(t))) },
+		Clocked: func(t testing.TB) engine.Engine {
 			s := redistest.Start(t, redistest.SteppedClock)
+			s.NeedsClock(t)
 			return clocked{open(t, s, redisengine.Timeout(timeout(t))), s}
 		},
 	})

@@ -49,7 +49,12 @@ func TestLaws(t *testing.T) {
 		Name:  "Redis " + redistest.Version(t) + " (go-redis)",
 		Lease: lease,
 		Open: func(t testing.TB) engine.Engine {
+			e, _ := open(t, &redis.Options{Addr: redistest.Start(t).Addr()}, redisengine.Timeout(timeout(t)))
+			return e
+		},
+		Clocked: func(t testing.TB) engine.Engine {
 			s := redistest.Start(t, redistest.SteppedClock)
+			s.NeedsClock(t)
 			e, _ := open(t, &redis.Options{Addr: s.Addr()}, redisengine.Timeout(timeout(t)))
 			return clocked{e, s}
 		},
