@@ -264,6 +264,18 @@ func TestForceRelease(t *testing.T) {
 		renewed(t, e, reading(t, ann, "c"), engine.ErrNotHolder)
 	})
 
+	t.Run("all waiters of a read/write lock are notified, also those of Redisson that do not sleep yet", func(t *testing.T) {
+		t.Parallel()
+		for _, r := range []engine.Request{reading(t, ann, "a"), writing(t, ann, "b")} {
+			granted(t, e, r)
+			message := s.Subscribe("SUBSCRIBE", relatedKey(t, "redisson_rwlock:"))
+			forceReleased(t, e, key(t))
+			if got := message() + message(); got != "10" {
+				t.Errorf("the messages are %q, want 1 for all that sleep and 0 for one that does not", got)
+			}
+		}
+	})
+
 	t.Run("all waiters of an exclusive lock are notified, and the first of the queue", func(t *testing.T) {
 		t.Parallel()
 		all, first := s.Subscribe("SUBSCRIBE", channelOf(key(t))), s.Subscribe("SUBSCRIBE", channelOf(key(t))+":"+bob)

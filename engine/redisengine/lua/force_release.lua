@@ -47,6 +47,7 @@ if kind == 'permit' or not kind and exists(permit_queue) then
 end
 if kind == 'read' or kind == 'write' or not kind and redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
   notify(KEYS[12], '1')
+  notify(KEYS[12], '0') -- Redisson may lose a 1; see rw_notify.lua
 end
 
 if not kind then
