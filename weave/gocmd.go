@@ -76,10 +76,13 @@ func weaving(ctx context.Context, dir, self string, flags, given []string) (own,
 }
 
 // toolexecOnly weaves without an overlay, for modules in the module cache. It handles
-// coverage, too. The go command takes one -toolexec, so ours calls the command of the user.
+// coverage, too. The go command takes one -toolexec, so ours calls the command of the user,
+// unless that weaves already.
 func toolexecOnly(self string, flags, given []string) (own, rest []string) {
 	ours := "-toolexec=" + quoted(self) + " weave"
-	if userTool, _ := flagValue(given, "toolexec"); userTool != "" {
+	if userTool, _ := flagValue(given, "toolexec"); slices.Contains(words(userTool), "weave") {
+		return nil, flags
+	} else if userTool != "" {
 		ours += " " + userTool
 	}
 	return []string{ours}, without(flags, "toolexec")
