@@ -96,7 +96,7 @@ func (p *parser) continues(o Option) bool {
 		text += "=" + o.Value.Text
 	}
 	operator := strings.Trim(text, operators) == ""
-	if !operator && !(o.Bare && (p.split || strings.ContainsAny(value[len(value)-1:], operators))) {
+	if !operator && (!o.Bare || !p.split && !strings.ContainsAny(value[len(value)-1:], operators)) {
 		return false
 	}
 	if !p.split {

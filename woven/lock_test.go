@@ -430,7 +430,7 @@ func TestAContextWithoutCancelOutlivesTheLock(t *testing.T) {
 		} {
 			var inner, kept context.Context
 			err := call(context.WithValue(ctx, user{}, "ann"), func(ctx context.Context) error {
-				inner, kept = ctx, context.WithoutCancel(ctx)
+				inner, kept = ctx, context.WithoutCancel(ctx)             //nolint:fatcontext // looked at after the return
 				_, err := pay(kept, site("lock", "wait=0"), "42", noWork) // enters again under a lock
 				return err
 			})

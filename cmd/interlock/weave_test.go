@@ -86,8 +86,11 @@ func TestDirectives(t *testing.T) {
 
 func TestMistakesInDirectives(t *testing.T) {
 	dir, env := module(t, strings.Replace(locked, "wait=0", "wiat=0", 1))
-	const want = "main.go:10:45: //interlock:lock: unknown option \"wiat\" (did you mean wait?)\n"
-	for _, args := range []string{"lint", "go build .", "overlay", "show main.go", "eject main.go"} {
+	const mistake = "main.go:10:45: //interlock:lock: unknown option \"wiat\" (did you mean wait?)\n"
+	for args, want := range map[string]string{
+		"lint": mistake, "overlay": mistake, "show main.go": mistake, "eject main.go": mistake,
+		"go build .": "# example.com/job\n" + mistake, // the go command names the package
+	} {
 		r := in(t, dir, env, strings.Fields(args)...)
 		r.expect(t, 1)
 		if r.stderr.String() != want {
