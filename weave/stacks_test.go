@@ -98,7 +98,7 @@ func (s stack) runs(ctx context.Context, id string) (ran bool, n int, err error)
 	return ran, n, err
 }
 
-// checkFree checks that nobody holds a lock.
+// checkFree checks that a lock is free.
 func checkFree(t *testing.T, ctx context.Context, key string) {
 	t.Helper()
 	_, hold, err := client.Mutex(key, interlock.Wait(0)).Lock(ctx)
