@@ -3,6 +3,7 @@ package interlock_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -155,12 +156,13 @@ var localQueueLaws = []law{
 		for _, callers := range []int{1, 8} {
 			ctx, cancel := context.WithCancel(t.Context())
 			var grants, refusedAt atomic.Int64
+			var nearby sync.WaitGroup
 			for range callers {
-				go func() {
+				nearby.Go(func() {
 					for ctx.Err() == nil {
 						_ = near.Do(ctx, func(context.Context) error { grants.Add(1); return nil })
 					}
-				}()
+				})
 			}
 			far := w.on(distant{w.engine, 3 * time.Millisecond}, interlock.WithTrace(&interlock.Trace{
 				Waiting: func(interlock.Waiting) { refusedAt.Store(grants.Load()) },
@@ -178,7 +180,7 @@ var localQueueLaws = []law{
 				t.Errorf("%d callers: %d of 100 grants came after more than 20 of the near process", callers, late)
 			}
 			cancel()
-			synctest.Wait()
+			nearby.Wait()
 		}
 	}},
 	{"a process that may not queue at the engine still gets its locks", func(t *testing.T, w *world) {
