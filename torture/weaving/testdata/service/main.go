@@ -1,0 +1,110 @@
+// Service is a gin service whose orders are protected by directives only:
+//
+//	service REDIS PROVIDER
+//
+// It prints its address, and serves until its input ends.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/woven"
+
+	"example.com/service/orders"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: service REDIS PROVIDER")
+		os.Exit(2)
+	}
+	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "service:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, redis, provider string) error {
+	engine, err := redisengine.Open(ctx, redis)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	client := interlock.New(engine)
+	interlock.SetDefault(client)
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: routes(orders.New(provider)), ReadHeaderTimeout: 30 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }() // until Shutdown
+	fmt.Println(l.Addr())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	err = errors.Join(server.Shutdown(ctx), client.Close(ctx))
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func routes(s *orders.Service) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	r.Use(gin.Recovery())
+	for path, work := range map[string]func(context.Context, string) (orders.Receipt, error){
+		"/orders/:id/charge": s.Charge,
+		"/orders/:id/notify": s.Notify,
+		"/orders/:id/pack":   s.Pack,
+	} {
+		r.POST(path, func(c *gin.Context) {
+			receipt, err := work(c.Request.Context(), c.Param("id"))
+			if err != nil {
+				refuse(c, err)
+				return
+			}
+			c.JSON(http.StatusOK, receipt)
+		})
+	}
+	return r
+}
+
+// A problem is the response to a request that was not executed.
+type problem struct {
+	Code    string        `json:"code"`
+	Message guard.Message `json:"message,omitempty"`
+	Detail  string        `json:"detail"`
+}
+
+// refuse sends the error of a service method.
+func refuse(c *gin.Context, err error) {
+	p, status := problem{Code: "failed", Detail: err.Error()}, http.StatusInternalServerError
+	switch {
+	case errors.Is(err, guard.ErrUnknown):
+		p.Code, status = "outcome_unknown", http.StatusConflict
+	case errors.Is(err, guard.ErrDuplicate), errors.Is(err, interlock.ErrContended):
+		p.Code, status = "in_progress", http.StatusConflict
+	case errors.Is(err, guard.ErrDown), errors.Is(err, interlock.ErrUnavailable):
+		p.Code, status = "engine_unavailable", http.StatusServiceUnavailable
+	}
+	if refused := (*woven.RefusedError)(nil); errors.As(err, &refused) {
+		p.Message = refused.Message
+	}
+	c.JSON(status, p)
+}
