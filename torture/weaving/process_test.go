@@ -78,14 +78,20 @@ func (s *service) start() *process {
 	addr, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		p.kill()
-		s.t.Fatalf("the service did not print its address: %v\n%s", err, &log)
+		s.t.Fatalf("the service did not print its address: %v", err)
 	}
 	p.url = "http://" + strings.TrimSpace(addr)
 	return p
 }
 
-// end ends a process unless it was killed. It must close its client and exit with 0.
+// end ends a process unless it was killed. It must close its client and exit with 0. If
+// the test failed, end prints the log.
 func (s *service) end(p *process, log *bytes.Buffer) {
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("log of process %d:\n%s", p.Process.Pid, log)
+		}
+	}()
 	if p.killed.Load() {
 		return
 	}
@@ -94,7 +100,7 @@ func (s *service) end(p *process, log *bytes.Buffer) {
 	s.client.CloseIdleConnections() // shutdown waits five seconds for a connection without a request
 	_ = p.input.Close()
 	if err := p.Wait(); err != nil {
-		s.t.Errorf("process %d: %v\n%s", p.Process.Pid, err, log)
+		s.t.Errorf("process %d: %v", p.Process.Pid, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -85,26 +86,27 @@ func routes(s *orders.Service) http.Handler {
 	return r
 }
 
-// A problem is the response to a request that was not executed.
-type problem struct {
-	Code    string        `json:"code"`
-	Message guard.Message `json:"message,omitempty"`
-	Detail  string        `json:"detail"`
-}
-
-// refuse sends the error of a service method.
+// refuse sends the error of a function with a directive.
 func refuse(c *gin.Context, err error) {
-	p, status := problem{Code: "failed", Detail: err.Error()}, http.StatusInternalServerError
+	var (
+		duplicate *guard.DuplicateError
+		refused   *woven.RefusedError
+		message   guard.Message
+	)
+	code, status := "failed", http.StatusInternalServerError
 	switch {
-	case errors.Is(err, guard.ErrUnknown):
-		p.Code, status = "outcome_unknown", http.StatusConflict
-	case errors.Is(err, guard.ErrDuplicate), errors.Is(err, interlock.ErrContended):
-		p.Code, status = "in_progress", http.StatusConflict
+	case errors.Is(err, guard.ErrUnknown): // the work may be done: the client must not retry
+		code, status = "outcome_unknown", http.StatusConflict
+	case errors.As(err, &duplicate):
+		code, status = "duplicate", duplicate.Status
+	case errors.Is(err, interlock.ErrContended):
+		code, status = "locked", http.StatusLocked
 	case errors.Is(err, guard.ErrDown), errors.Is(err, interlock.ErrUnavailable):
-		p.Code, status = "engine_unavailable", http.StatusServiceUnavailable
+		code, status = "store_unavailable", http.StatusServiceUnavailable
 	}
-	if refused := (*woven.RefusedError)(nil); errors.As(err, &refused) {
-		p.Message = refused.Message
+	if errors.As(err, &refused) {
+		message = refused.Message
 	}
-	c.JSON(status, p)
+	log.Print(err)
+	c.JSON(status, gin.H{"code": code, "message": message})
 }
