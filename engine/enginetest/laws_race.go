@@ -153,6 +153,6 @@ func (b *bench) acquireUntilGranted(r engine.Request) (engine.Grant, bool) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	b.errorf("the lock was not granted within %v", limit)
+	b.errorf("the lock was not granted within the limit")
 	return engine.Grant{}, false
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // trials is how often a law is repeated in real time if the machine was too slow for a
-// verdict. Each trial doubles the leases.
+// verdict. Each trial doubles the leases and the limit.
 const trials = 4
 
-// limit bounds the time of a law, besides four leases.
+// limit bounds the time of a law in the first trial, besides four leases.
 const limit = 20 * time.Second
 
 // A record is the result of a trial.
@@ -33,7 +33,7 @@ func (h Harness) try(t *testing.T, l Law) *record {
 		return h.tryVirtual(t, l)
 	}
 	for n := 0; ; n++ {
-		r := h.tryOnce(t, l, h.lease()<<n)
+		r := h.tryOnce(t, l, h.lease()<<n, limit<<n)
 		if len(r.broken) == 0 || !r.slow || n == trials-1 {
 			return r
 		}
@@ -49,26 +49,26 @@ func (h Harness) tryVirtual(t *testing.T, l Law) (r *record) {
 			r.addFailure(l, "%v", p)
 		}
 	}()
-	synctest.Test(t, func(t *testing.T) { r = h.tryOnce(t, l, h.lease()) })
+	synctest.Test(t, func(t *testing.T) { r = h.tryOnce(t, l, h.lease(), limit) })
 	return r
 }
 
 // tryOnce runs a law in a goroutine, which fatalf ends, and waits for it.
-func (h Harness) tryOnce(t testing.TB, l Law, lease time.Duration) *record {
-	r := tryOn(h.Open(t), l, lease)
+func (h Harness) tryOnce(t testing.TB, l Law, lease, limit time.Duration) *record {
+	r := tryOn(h.Open(t), l, lease, limit)
 	if r.skipped != noClock || h.Clocked == nil {
 		return r
 	}
 	oneClock.Lock()
 	defer oneClock.Unlock()
-	return tryOn(h.Clocked(t), l, lease)
+	return tryOn(h.Clocked(t), l, lease, limit)
 }
 
 // oneClock is held by the law that moves the clock of a harness.
 var oneClock sync.Mutex
 
 // tryOn checks a law on an engine.
-func tryOn(e engine.Engine, l Law, lease time.Duration) *record {
+func tryOn(e engine.Engine, l Law, lease, limit time.Duration) *record {
 	r := new(record)
 	ctx, cancel := context.WithTimeout(context.Background(), limit+4*lease)
 	defer cancel()
@@ -82,8 +82,8 @@ func tryOn(e engine.Engine, l Law, lease time.Duration) *record {
 	}()
 	<-done
 	// A failure about a valid lease proves nothing if much more time has passed than
-	// the law slept.
-	r.slow = time.Since(start)-b.slept > lease/5
+	// the law slept. Neither does a failure after the limit.
+	r.slow = time.Since(start)-b.slept > lease/5 || ctx.Err() != nil
 	return r
 }
 

@@ -239,7 +239,7 @@ func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	// The bound is far above the timeout, for a busy machine, and far below what one
 	// timeout for each of the calls would take.
-	const timeout, bound = 500 * time.Millisecond, 10 * time.Second
+	const timeout, bound = 3 * time.Second, time.Minute
 
 	t.Run("a call to a server that has stopped returns within the timeout and a second", func(t *testing.T) {
 		t.Parallel()
@@ -298,8 +298,8 @@ func TestSilentServer(t *testing.T) {
 		s.Stop()
 		began := time.Now()
 		_ = e.Close()
-		if d := time.Since(began); d > 10*time.Second {
-			t.Errorf("Close took %v, want at most 10s", d)
+		if d := time.Since(began); d > bound {
+			t.Errorf("Close took %v, want at most %v", d, bound)
 		}
 		s.Cont()
 	})
