@@ -198,7 +198,7 @@ func pair(t *testing.T) (primary, replica *redistest.Server) {
 	if _, err := strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
-	replica = redistest.Start(t, with(healthy, "--replicaof", "127.0.0.1 "+port)...)
+	replica = redistest.Start(t, with(healthy, "--replicaof", "127.0.0.1", port)...)
 	primary.Must("CONFIG", "SET", "repl-diskless-sync-delay", "0")
 	await(t, "the replica is connected", func() bool { return replica.Info("replication", "master_link_status") == "up" })
 	return primary, replica

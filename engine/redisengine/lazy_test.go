@@ -31,8 +31,7 @@ func TestALazyEngine(t *testing.T) {
 
 	t.Run("opens before its cluster starts", func(t *testing.T) {
 		t.Parallel()
-		s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-config-file", "kept.conf")
-		s.Must("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+		s := redistest.StartNode(t, "--cluster-config-file", "kept.conf")
 		s.Kill()
 		e := openURL(t, "redis+cluster://"+s.Addr(), redisengine.Lazy())
 		refused(t, e, request(t, ann, "a"), engine.ErrUnavailable)

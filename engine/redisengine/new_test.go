@@ -42,8 +42,7 @@ func TestNew(t *testing.T) {
 
 func TestNewOnACluster(t *testing.T) {
 	t.Parallel()
-	node := redistest.Start(t, "--cluster-enabled", "yes")
-	node.Must("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	node := redistest.StartNode(t)
 	eventually(t, "the cluster is up", func() bool {
 		_, err := node.Do("SET", "k", "v")
 		return err == nil

@@ -22,22 +22,21 @@ type Cluster struct {
 // get the arguments.
 func StartCluster(t testing.TB, args ...string) *Cluster {
 	t.Helper()
+	skipIfShort(t)
 	c := &Cluster{t: t}
 	args = append([]string{
-		"--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no", "--cluster-require-full-coverage", "no",
+		"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no", "--cluster-require-full-coverage", "no",
 		"--repl-diskless-sync-delay", "0",
 	}, args...)
 	for range 6 {
-		s := &Server{t: t, bus: 1}
-		s.start(args)
-		c.Servers = append(c.Servers, s)
+		c.Servers = append(c.Servers, Start(t, args...))
 	}
 	for i, p := range c.Servers[:3] {
 		p.Must("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
-		p.Must("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(slots*i/3), strconv.Itoa(slots*(i+1)/3-1))
+		p.addSlots(slots*i/3, slots*(i+1)/3)
 	}
 	for _, s := range c.Servers[1:] {
-		c.Servers[0].Must("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(s.port), strconv.Itoa(s.bus))
+		c.Servers[0].Must("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(s.port))
 	}
 	c.awaitMeet()
 	for i, p := range c.Servers[:3] {
@@ -45,6 +44,24 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 	}
 	c.Healthy()
 	return c
+}
+
+// StartNode runs a cluster of one node, which has all slots, until the test ends.
+func StartNode(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s := Start(t, append([]string{"--cluster-enabled", "yes"}, args...)...)
+	s.addSlots(0, slots)
+	return s
+}
+
+// addSlots gives the node the slots from one up to another, without the last.
+func (s *Server) addSlots(from, to int) {
+	s.t.Helper()
+	args := []string{"CLUSTER", "ADDSLOTS"} // Redis 6 takes no ranges
+	for slot := from; slot < to; slot++ {
+		args = append(args, strconv.Itoa(slot))
+	}
+	s.Must(args...)
 }
 
 // awaitMeet waits until every node knows every other node.

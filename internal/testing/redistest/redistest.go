@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -32,7 +33,6 @@ type Server struct {
 	port int
 	dir  string
 	args []string
-	bus  int    // the cluster bus port; 0 if the server is not in a cluster
 	main string // host and port of the primary that a sentinel watches; empty for a server
 
 	stepped bool          // the clock can be moved
@@ -60,11 +60,8 @@ func (s *Server) start(args []string) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Fatal("redis-server is not installed: apt-get install redis-server")
 	}
-	if s.bus > 0 || s.main != "" || slices.Contains(args, "--replicaof") {
+	if s.main != "" || slices.Contains(args, "--replicaof") {
 		skipIfShort(t)
-	}
-	if s.bus > 0 || slices.Contains(args, "--cluster-enabled") {
-		Needs7(t)
 	}
 	s.dir = t.TempDir()
 	for _, a := range args {
@@ -80,8 +77,8 @@ func (s *Server) start(args []string) {
 	t.Cleanup(s.end)
 	for range 10 {
 		s.port = freePort(t)
-		if s.bus > 0 {
-			s.bus = freePort(t)
+		if slices.Contains(args, "--cluster-enabled") {
+			s.port = nodePort()
 		}
 		err := s.run()
 		if err == nil {
@@ -95,7 +92,7 @@ func (s *Server) start(args []string) {
 }
 
 // skipIfShort skips a test that needs more than one server under -short. Start calls
-// it for replicas, cluster nodes and sentinels.
+// it for replicas and sentinels, and StartCluster calls it.
 func skipIfShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
@@ -170,11 +167,7 @@ func (s *Server) arguments() ([]string, error) {
 	if s.main != "" {
 		return s.sentinelArguments()
 	}
-	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", ""}
-	if s.bus > 0 {
-		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.bus))
-	}
-	return append(args, s.args...), nil
+	return append([]string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", ""}, s.args...), nil
 }
 
 // await returns nil when the server answers, or an error that says why it does not.
@@ -254,6 +247,11 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// nodePort returns a port for a node of a cluster. The node also listens 10000 ports above
+// it: Redis 6 has no option for that. Both ports are below those that systems give to
+// clients, so that no connection takes one while the node is down.
+func nodePort() int { return 10000 + rand.IntN(12768) }
+
 // Version returns the version of the redis-server that [Start] runs. For Valkey it
 // begins with the name, as in "valkey 9.1.2".
 func Version(t testing.TB) string {
@@ -270,8 +268,7 @@ func Version(t testing.TB) string {
 	return version
 }
 
-// Needs7 skips a test on Redis 6, which has no sharded channels and lacks commands with
-// which a test makes a cluster.
+// Needs7 skips a test on Redis 6, which has no sharded channels.
 func Needs7(t testing.TB) {
 	t.Helper()
 	if v := Version(t); strings.HasPrefix(v, "6.") {

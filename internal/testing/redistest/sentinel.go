@@ -29,7 +29,7 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	primary := Start(t, args...)
 	s.Servers = append(s.Servers, primary)
 	for range 2 {
-		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(primary.port)}, args...)...))
+		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(primary.port)}, args...)...))
 	}
 	for _, r := range s.Servers {
 		r.Must("CONFIG", "SET", "repl-diskless-sync-delay", "0")
