@@ -100,7 +100,7 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 	c := e.call(releaseManyScript)
 	defer c.free()
-	c.args(string(e.publish), "2")
+	c.args(string(e.mode()), "2")
 	if fair {
 		c.Args[1] = "3"
 	}

@@ -14,11 +14,12 @@ import (
 
 var errServer = errors.New("this server cannot be used")
 
-// checkServer refuses a server that the engine cannot use. If the user may not run
-// INFO, there is no check.
+// checkServer refuses a server that the engine cannot use, and chooses how to publish. If
+// the user may not run INFO, there is no check.
 func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engine.Topology) error {
 	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
 	if reply, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(reply.Error(), "NOPERM") {
+		e.setMode(t == engine.Cluster, "")
 		return nil
 	}
 	if err != nil {
@@ -40,6 +41,7 @@ func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engin
 	case e.publish == Sharded && older(version, 7, 0):
 		return fmt.Errorf("%w: it is version %s; SPUBLISH needs 7.0 or later", errServer, version)
 	}
+	e.setMode(t == engine.Cluster, version)
 	return nil
 }
 

@@ -179,8 +179,7 @@ func scanOn(ctx context.Context, client Client, cursor string, call func(cursor 
 	return reply, next, nil
 }
 
-// anyNode returns a client of a random node. A random one spreads the subscribers of many
-// processes over the cluster.
+// anyNode returns a client of a random node.
 func anyNode(ctx context.Context, c Cluster) (Client, error) {
 	primaries, err := c.Primaries(ctx)
 	if err != nil {
@@ -192,8 +191,12 @@ func anyNode(ctx context.Context, c Cluster) (Client, error) {
 // A clusterSubscriber subscribes to several nodes of a cluster as if they were one. A lost
 // connection ends all of them, because slots may have moved. A node that is down does not
 // affect the others.
+//
+// Nodes forward PUBLISH to each other, so for [Plain] one node would do. But a node counts
+// only its own subscribers, and each subscriber must be counted where its lock is.
 type clusterSubscriber struct {
 	cluster   Cluster
+	mode      func() PublishMode
 	onMessage func(string)
 	nodes     map[string]Listener // by address
 	byChannel map[string]Listener // by channel
@@ -216,24 +219,17 @@ func (e *partialSubscribeError) Error() string {
 
 func (e *partialSubscribeError) Unwrap() error { return e.err }
 
-// openListener opens the connections for messages that are published with m.
-func openListener(ctx context.Context, client Client, m PublishMode, onMessage func(channel string)) (Listener, error) {
+// openListener opens the connections for messages that are published with the command
+// that mode returns. A cluster client may have to connect before mode knows it.
+func openListener(ctx context.Context, client Client, mode func() PublishMode, onMessage func(channel string)) (Listener, error) {
 	c, many := client.(Cluster)
 	if !many {
-		return client.Listen(ctx, m, onMessage)
+		return client.Listen(ctx, mode(), onMessage)
 	}
-	if m == Sharded {
-		return &clusterSubscriber{
-			cluster: c, onMessage: onMessage, nodes: make(map[string]Listener), byChannel: make(map[string]Listener),
-			lost: make(chan error, 1), closed: make(chan struct{}),
-		}, nil
-	}
-	node, err := anyNode(ctx, c) // nodes forward PUBLISH to each other
-	if err != nil {
-		c.Invalidate()
-		return nil, err
-	}
-	return node.Listen(ctx, m, onMessage)
+	return &clusterSubscriber{
+		cluster: c, mode: mode, onMessage: onMessage, nodes: make(map[string]Listener), byChannel: make(map[string]Listener),
+		lost: make(chan error, 1), closed: make(chan struct{}),
+	}, nil
 }
 
 // Subscribe implements [Listener]. It sends the channels of each slot to its node, and
@@ -286,7 +282,7 @@ func (c *clusterSubscriber) subscribe(ctx context.Context, addr string, channels
 		if err != nil {
 			return err
 		}
-		if l, err = node.Listen(ctx, Sharded, c.onMessage); err != nil {
+		if l, err = node.Listen(ctx, c.mode(), c.onMessage); err != nil {
 			return err
 		}
 	}

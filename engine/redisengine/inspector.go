@@ -123,13 +123,13 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	c.keys(name, lockChannel(name), fairQueue(name), fairQueueExpiry(name), readerQueue(name), writerQueue(name),
 		permitQueue(name), queueExpiry(name), queueLease(name), permitFences(name))
 	numsub := "NUMSUB"
-	if e.publish == Sharded {
+	if e.mode() == Sharded {
 		numsub = "SHARDNUMSUB"
 	}
 	c.args(numsub)
 	if s == forceReleaseScript {
 		c.keys(revokedKey(name), rwChannel(name), permitChannel(name))
-		c.args(string(e.publish), strconv.FormatInt(revocationLife.Milliseconds(), 10))
+		c.args(string(e.mode()), strconv.FormatInt(revocationLife.Milliseconds(), 10))
 	}
 	c.args(leasePrefix(name))
 	reply, err := e.client.Eval(ctx, c)
@@ -149,7 +149,7 @@ func (e *Engine) notifyClients(ctx context.Context, ids []string) {
 		for _, id := range some {
 			c.keys(clientKey(id))
 		}
-		c.args(string(e.publish))
+		c.args(string(e.mode()))
 		_, _ = e.client.Eval(ctx, c)
 		c.free()
 	}

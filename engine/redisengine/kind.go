@@ -71,13 +71,13 @@ const maxQueueLease = 24 * time.Hour
 func (e *Engine) kindArgs(c *Call, name string, r *engine.Request) {
 	switch r.Kind {
 	case engine.Fair:
-		c.args(string(e.publish), lockChannel(name))
+		c.args(string(e.mode()), lockChannel(name))
 	case engine.Read:
 		c.args(strconv.Itoa(engine.MaxReaders), leasePrefix(name))
 	case engine.Write:
 		c.args(leasePrefix(name))
 	case engine.Permit:
-		c.args(strconv.Itoa(r.Limit), string(e.publish), permitChannel(name))
+		c.args(strconv.Itoa(r.Limit), string(e.mode()), permitChannel(name))
 	}
 }
 

@@ -23,7 +23,7 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 		// attempts are unique only within one holder.
 		attempt = permitName(&r)
 	}
-	c.args(strconv.Itoa(r.Limit), attempt, e.lease.text(r.Lease), string(e.publish))
+	c.args(strconv.Itoa(r.Limit), attempt, e.lease.text(r.Lease), string(e.mode()))
 	reply, err := e.client.Eval(ctx, c)
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package redisengine_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/interlock-go/interlock/engine"
@@ -34,6 +35,8 @@ func TestALazyEngine(t *testing.T) {
 		s := redistest.StartNode(t, "--cluster-config-file", "kept.conf")
 		s.Kill()
 		e := openURL(t, "redis+cluster://"+s.Addr(), redisengine.Lazy())
+		wake, stop := e.Notify(request(t, bob, "b"))
+		defer stop()
 		refused(t, e, request(t, ann, "a"), engine.ErrUnavailable)
 		if _, _, err := e.List(context.Background(), "*", ""); err == nil {
 			t.Error("List succeeded without a server")
@@ -44,6 +47,32 @@ func TestALazyEngine(t *testing.T) {
 			locks, _, errList := e.List(context.Background(), "*", "")
 			return err == nil && errList == nil && len(locks) == 1
 		})
+		awaitWake(t, wake) // subscribed
+		released(t, e, request(t, ann, "a"), engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
+		awaitWake(t, wake)
+	})
+
+	t.Run("publishes as its cluster can with the first call", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.StartNode(t, "--cluster-config-file", "kept.conf")
+		eager := openURL(t, "redis+cluster://"+s.Addr())
+		s.Kill()
+		e := openURL(t, "redis+cluster://"+s.Addr(), redisengine.Lazy())
+		s.Restart()
+		r := request(t, ann, "a")
+		eventually(t, "the cluster is up", func() bool {
+			_, err := eager.Acquire(context.Background(), r)
+			return err == nil
+		})
+		wake := listen(t, eager, r.Key)
+		eventually(t, "the lock is released", func() bool {
+			result, err := e.Release(context.Background(), r)
+			if err != nil && !errors.Is(err, engine.ErrUnavailable) {
+				t.Fatal(err)
+			}
+			return err == nil && result.Listeners == 1
+		})
+		awaitWake(t, wake)
 	})
 
 	t.Run("refuses an unusable server", func(t *testing.T) {

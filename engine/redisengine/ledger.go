@@ -145,7 +145,7 @@ func (l ledger) lookup(ctx context.Context, key string, s *Script) (engine.Recor
 	// Erasing wakes the waiters, and so needs the channel.
 	if s == eraseScript {
 		c.keys(l.recordChannel(name))
-		c.args(string(l.publish))
+		c.args(string(l.mode()))
 	}
 	reply, err := l.client.Eval(ctx, c)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // it. It alone uses the connection; subscribers only change the fields below mu.
 type notifier struct {
 	client  Client
-	mode    PublishMode
+	mode    func() PublishMode
 	running sync.WaitGroup
 	changed chan struct{} // receives when added is not empty
 
@@ -47,8 +47,8 @@ type subscription struct {
 }
 
 // newNotifier starts nothing: an engine without waiters has no second connection.
-func newNotifier(c Client, m PublishMode) *notifier {
-	return &notifier{client: c, mode: m, changed: make(chan struct{}, 1), subscriptions: make(map[string]*subscription)}
+func newNotifier(c Client, mode func() PublishMode) *notifier {
+	return &notifier{client: c, mode: mode, changed: make(chan struct{}, 1), subscriptions: make(map[string]*subscription)}
 }
 
 // subscribe returns a Go channel that receives after messages on the given channels, until

@@ -69,8 +69,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.cluster, _ = client.(Cluster)
-	e.use(client, e.publishMode(ctx))
+	e.use(client)
 	e.address = a
 	return e, nil
 }

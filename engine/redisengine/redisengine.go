@@ -43,7 +43,8 @@ type Engine struct {
 	results       string        // prefix of result entries
 	settleChannel string        // every subscriber to settlements also subscribes to it
 	timeout       time.Duration // how long a call may take before its outcome is unknown
-	publish       PublishMode
+	publish       PublishMode   // as the caller chose it; see mode
+	sharded       atomic.Bool   // what mode returns; written when the client connects
 	redisson      bool
 	lazy          bool
 
@@ -90,39 +91,49 @@ func New(client rueidis.Client, opts ...Option) *Engine {
 // closes c.
 func On(c Client, opts ...Option) *Engine {
 	e := newEngine(opts...)
-	e.cluster, _ = c.(Cluster)
+	e.use(c)
 	ctx, cancel := context.WithTimeout(context.Background(), e.timeout)
 	defer cancel()
-	e.use(c, e.publishMode(ctx))
+	version := ""
+	if e.cluster != nil && e.publish == Auto {
+		version = e.version(ctx)
+	}
+	e.setMode(e.cluster != nil, version)
 	return e
 }
 
-// publishMode resolves Auto: Sharded on a cluster that supports it, otherwise Plain.
-func (e *Engine) publishMode(ctx context.Context) PublishMode {
-	switch {
-	case e.publish != Auto:
-		return e.publish
-	case e.cluster == nil:
-		return Plain
-	}
+// version returns the version of a node, or "" if it does not say.
+func (e *Engine) version(ctx context.Context) string {
 	node, err := anyNode(ctx, e.cluster)
 	if err != nil {
-		return Sharded
+		return ""
 	}
 	c := e.call(infoScript)
 	defer c.free()
 	c.args("server")
 	reply, err := node.Eval(ctx, c)
-	// Redis 6 has no SPUBLISH. An error, such as one for a user without INFO, counts as
-	// 7.0.
-	if err == nil && len(reply.List) > 0 && older(field(reply.List[0].Text, "redis_version"), 7, 0) {
-		return Plain
+	if err != nil || len(reply.List) == 0 {
+		return ""
 	}
-	return Sharded
+	return field(reply.List[0].Text, "redis_version")
+}
+
+// setMode resolves Auto: Sharded on a cluster that supports it, otherwise Plain. Redis 6 has
+// no SPUBLISH. An unknown version, as for a user without INFO, counts as 7.0.
+func (e *Engine) setMode(cluster bool, version string) {
+	e.sharded.Store(e.publish == Sharded || e.publish == Auto && cluster && !older(version, 7, 0))
+}
+
+// mode returns the command that publishes.
+func (e *Engine) mode() PublishMode {
+	if e.sharded.Load() {
+		return Sharded
+	}
+	return Plain
 }
 
 // newEngine returns an engine without a client. The options come before the client,
-// because the timeout and the publish mode decide how it is opened.
+// because they decide how it is opened.
 func newEngine(opts ...Option) *Engine {
 	e := &Engine{timeout: defaultTimeout, ackTimeout: defaultAckTimeout, publish: Auto}
 	Records(defaultRecords)(e)
@@ -137,12 +148,11 @@ func newEngine(opts ...Option) *Engine {
 	return e
 }
 
-// use attaches the client. It is separate from newEngine because Open and On first ask
-// the servers how to publish.
-func (e *Engine) use(c Client, m PublishMode) {
-	e.client, e.publish = c, m
+// use attaches the client.
+func (e *Engine) use(c Client) {
+	e.client = c
 	e.cluster, _ = c.(Cluster)
-	e.notifier = newNotifier(c, m)
+	e.notifier = newNotifier(c, e.mode)
 }
 
 // merges reports whether concurrent calls share a batch: not if their keys are on
@@ -214,6 +224,11 @@ func (e *Engine) usable(ctx context.Context) error {
 	}
 	if e.closed.Load() {
 		return errClosed
+	}
+	// Once a lazy cluster is connected, the engine knows its mode. The call that follows
+	// reports the error.
+	if l, ok := e.client.(*lazyCluster); ok {
+		_, _ = l.get(ctx)
 	}
 	return nil
 }

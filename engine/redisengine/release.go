@@ -60,7 +60,7 @@ func (e *Engine) sendRelease(ctx context.Context, name string, r *engine.Request
 	defer c.free()
 	c.keys(name, k.channel(name))
 	c.keys(k.keys(name)...)
-	c.args(r.Holder, r.Attempt, string(e.publish), life)
+	c.args(r.Holder, r.Attempt, string(e.mode()), life)
 	if life != "-" {
 		// The tombstone must be the last key; see release_common.lua.
 		c.keys(tombstone(name, r.Holder, r.Attempt))

@@ -37,7 +37,7 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 	c := e.call(disclaimScript)
 	defer c.free()
 	c.keys(e.lockEntry(name), e.resultEntry(name), e.recordChannel(name), e.claimTombstone(name, s.Attempt))
-	c.args(entryAttempt(s.Attempt), string(e.publish), e.tombstoneLife(s.Lease))
+	c.args(entryAttempt(s.Attempt), string(e.mode()), e.tombstoneLife(s.Lease))
 	return e.client.Eval(ctx, c)
 }
 
@@ -50,10 +50,10 @@ func (e *Engine) settleArgs(c *Call) {
 	switch {
 	case e.cluster != nil:
 		numsub = "-"
-	case e.publish == Sharded:
+	case e.mode() == Sharded:
 		numsub = "SHARDNUMSUB"
 	}
-	c.args(string(e.publish), numsub, e.settleChannel, e.locks)
+	c.args(string(e.mode()), numsub, e.settleChannel, e.locks)
 }
 
 // settlementTerms are the part of a settlement that most settlements of a program share,

@@ -56,37 +56,71 @@ func wantSubscriber(t *testing.T, s *redistest.Server, key string, wake <-chan s
 
 func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartCluster(t)
-	dead, healthy := c.Servers[0], c.Servers[1]
-	deadKey, liveKey := keyAt(t, c, dead), keyAt(t, c, healthy)
-	replica := c.ReplicaOf(dead)
-	e := openURL(t, c.URL())
-	live, restored := listen(t, e, liveKey), listen(t, e, deadKey)
-	replica.Kill()
-	dead.Kill()
-	awaitWake(t, live) // resubscribing wakes all waiters once
+	for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			if m == redisengine.Sharded {
+				redistest.Needs7(t)
+			}
+			c := redistest.StartCluster(t)
+			dead, healthy := c.Servers[0], c.Servers[1]
+			deadKey, liveKey := keyAt(t, c, dead), keyAt(t, c, healthy)
+			replica := c.ReplicaOf(dead)
+			e := openURL(t, c.URL(), redisengine.Publish(m))
+			live, restored := listen(t, e, liveKey), listen(t, e, deadKey)
+			replica.Kill()
+			dead.Kill()
+			awaitWake(t, live) // resubscribing wakes all waiters once
 
-	// Each new subscription wakes its waiters. After that, no wake-up may come.
-	for end, lastWake := time.Now().Add(30*time.Second), time.Now(); time.Since(lastWake) < 3*time.Second; {
-		select {
-		case <-live:
-			lastWake = time.Now()
-		case <-time.After(100 * time.Millisecond):
-		}
-		if time.Now().After(end) {
-			t.Fatal("waiters are still woken after 30s")
-		}
-	}
-	for range 3 {
-		healthy.Must("SPUBLISH", channelOf(liveKey), "0")
-		awaitWake(t, live)
-	}
+			// Each new subscription wakes its waiters. After that, no wake-up may come.
+			for end, lastWake := time.Now().Add(30*time.Second), time.Now(); time.Since(lastWake) < 3*time.Second; {
+				select {
+				case <-live:
+					lastWake = time.Now()
+				case <-time.After(100 * time.Millisecond):
+				}
+				if time.Now().After(end) {
+					t.Fatal("waiters are still woken after 30s")
+				}
+			}
+			for range 3 {
+				healthy.Must(string(m), channelOf(liveKey), "0")
+				awaitWake(t, live)
+			}
 
-	for len(restored) > 0 {
-		<-restored
+			for len(restored) > 0 {
+				<-restored
+			}
+			dead.Restart()
+			awaitWake(t, restored) // subscribed again
+		})
 	}
-	dead.Restart()
-	awaitWake(t, restored) // subscribed again
+}
+
+// A node counts the subscribers that are connected to it, so a subscriber must be at the
+// node of its lock. Otherwise a process with waiters of its own yields to no other.
+func TestListenersOnAClusterAreCounted(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, "--cluster-node-timeout", "600000")
+	for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			if m == redisengine.Sharded {
+				redistest.Needs7(t)
+			}
+			e := openURL(t, c.URL(), redisengine.Publish(m))
+			for _, node := range c.Servers[:3] {
+				r := request(t, ann, "a")
+				r.Key = keyAt(t, c, node)
+				listen(t, e, r.Key)
+				granted(t, e, r)
+				if l := inspected(t, e, r.Key); l.Listeners != 1 {
+					t.Errorf("inspecting a lock at %s: %d listeners, want 1", node.Addr(), l.Listeners)
+				}
+				released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
+			}
+		})
+	}
 }
 
 // The slots are read from all nodes at once, and the first answer is used. So a node that
