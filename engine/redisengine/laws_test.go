@@ -60,6 +60,8 @@ func TestLaws(t *testing.T) {
 		t.Run("expired waiters are removed in steps", TestExpiredWaitersAreRemovedInSteps)
 		t.Run("a late waiter keeps its position if no other has taken it", TestALateWaiterKeepsItsPosition)
 		t.Run("Redisson reads Go's locks", TestRedissonReadsGoLocks)
+		t.Run("Redisson's waiters stand in the queue of a fair lock", TestFairWithRedisson)
+		t.Run("a forced release notifies the waiters of every kind", TestForceRelease)
 		t.Run("locks do not change other data", TestOtherDataIsNotChangedByLocks)
 	})
 	t.Run("records", func(t *testing.T) {
