@@ -22,14 +22,14 @@ type attempt struct {
 	mutex  *Mutex
 	req    engine.Request
 	direct bool // the local queue is not used
-	once   bool
+	once   bool // one attempt: a refusal ends it
 	sub    *subscription
 	leader *leader // tells the local queue what the engine answers; nil if direct
 	turn   turn
 
 	tries        int           // requests sent to the engine
 	polls        int           // pauses that Poll has set
-	pollPause    time.Duration // the last of them
+	pollPause    time.Duration // the pause that Poll set last
 	asked        bool          // another goroutine cut the last pause short
 	maybeGranted bool          // a reply was lost, so the lock may have been granted
 	sent         time.Time     // when the last request was sent
@@ -45,7 +45,7 @@ type outage struct {
 	since    time.Time
 	failures int
 	err      error         // the last failure; nil if the engine answers
-	lease    time.Duration // above zero if only leases up to this long fail
+	lease    time.Duration // if above zero, the engine is too slow for leases up to this length, and only for those
 }
 
 // after returns the outage with one more failure.
@@ -54,7 +54,7 @@ func (o outage) after(err error, lease time.Duration) outage {
 		o.since = time.Now()
 	}
 	o.failures, o.err, o.lease = o.failures+1, err, 0
-	if errors.Is(err, retry.ErrSlow) { // a caller with a longer lease could have used the grant
+	if errors.Is(err, retry.ErrSlow) { // the grant came too late for this lease, but not for a longer one
 		o.lease = lease
 	}
 	return o
@@ -140,7 +140,7 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 	case errors.Is(err, engine.ErrUnknown):
 		a.maybeGranted, a.req.Retry = true, true
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrOverloaded):
-	case ctx.Err() != nil && a.waiting && a.outage.err == nil && !a.held():
+	case ctx.Err() != nil && a.waiting && a.outage.err == nil && !a.held(): // the engine has fallen silent
 		return 0, unanswered(a.req.Key, context.Cause(ctx))
 	case ctx.Err() != nil:
 		return 0, a.stopped(context.Cause(ctx))
@@ -176,7 +176,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	m := a.mutex
 	r := rivalFrom(busy)
 	a.queued = a.req.QueueLease > 0
-	queued := a.turning()
+	wasTurning := a.turning()
 	var listen bool
 	listen, a.turn = a.leader.refused(r, a.once, m.opts.poll != nil, a.overtakenBy(r), a.tries == 1)
 	a.outage, a.rival = outage{}, r
@@ -191,7 +191,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 			t.Waiting(Waiting{Key: a.req.Key, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}
 	}
-	if a.turning() && !queued {
+	if a.turning() && !wasTurning {
 		return 0, nil // queue at once
 	}
 	if m.opts.poll != nil && !listen {

@@ -123,6 +123,7 @@ func (c *Client) Warn(name, problem string) {
 	}
 }
 
+// first reports whether name is new, and remembers it.
 func (w *warned) first(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +137,7 @@ func (w *warned) first(name string) bool {
 	return true
 }
 
-// agreements are the terms on which packages on top of this one use a name.
+// agreements are the settings with which each name is in use; see [Client.Agree].
 type agreements struct {
 	mu    sync.Mutex
 	names map[string]*agreement

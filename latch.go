@@ -93,8 +93,8 @@ func (l *Latch) notOpen(left int, cause error) error {
 	return fmt.Errorf("%w: %q needs %d more counts: %w", ErrNotOpen, l.req.Key, left, cause)
 }
 
-// ask calls the engine until it answers, or until limit has passed. Without an
-// attempt, the call only reads how many counts are left.
+// ask calls the engine until it answers, or until limit has passed, and returns how
+// many counts are left. It counts down only if r has an Attempt.
 func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) (int, error) {
 	switch {
 	case l.opts.err != nil:

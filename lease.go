@@ -13,8 +13,8 @@ import (
 )
 
 // A lease is a lock held at the engine, however many times it was entered in
-// this process. It is also the context that its holder works under: a hold costs
-// few allocations, and ownership needs no table of goroutines.
+// this process. It is also its holder's context, which saves allocations. Ownership
+// travels with that context, so no table of goroutines is needed.
 type lease struct {
 	lazyctx.Context                 // cancelled when the hold ends
 	parent          context.Context // the context Lock was called with

@@ -95,10 +95,11 @@ func (q *localQueue) enter(ctx context.Context, m *Mutex, once bool, since time.
 	return q.lead(ctx, m, s, wq, h, once)
 }
 
-// acquireDirect asks the engine without the local queue. Fair locks queue at the
-// engine instead. Readers do not wait for each other. A named owner may already
-// hold the lock. And a caller with a long lease does not wait for a leader whose
-// lease is too short for a slow engine.
+// acquireDirect asks the engine without the local queue. It serves:
+//   - fair locks and permits, which queue at the engine;
+//   - readers, which do not wait for each other;
+//   - named owners, which may already hold the lock;
+//   - callers whose lease is long enough for a slow engine, if the leader's is not.
 func (q *localQueue) acquireDirect(ctx context.Context, m *Mutex, once bool) (grant, error) {
 	var sub subscription
 	defer sub.unsubscribe()
@@ -341,7 +342,7 @@ func (q *localQueue) release(l *lease) (handedOver bool, outcome engine.Outcome,
 		res, err := q.core.release(l.req)
 		return false, res.Outcome, err
 	}
-	wq.granted, wq.holder, wq.rival = false, nil, rivalOf(l) // until the engine has released it
+	wq.granted, wq.holder, wq.rival = false, nil, rivalOf(l) // l counts as the holder until the engine has released it
 	s.mu.Unlock()
 	g := l.grant
 	g.sent = l.watch.Sent()

@@ -253,7 +253,8 @@ func (a *multiAcquire) giveBack() {
 	}
 }
 
-// rollback releases the locks acquired so far. After a success there are none in a.
+// rollback releases the locks acquired so far. After a success acquire has emptied
+// a.holds, and rollback does nothing.
 func (a *multiAcquire) rollback() {
 	a.giveBack()
 	_ = unlockAll(a.holds)

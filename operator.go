@@ -233,7 +233,7 @@ const registrationLife = 2 * DefaultLease
 func (r *registration) init(c *core, name string) { r.core, r.name = c, name }
 
 // refresh registers the client in the background, unless it did so recently.
-// Nothing depends on it.
+// Locks work without a registration.
 func (r *registration) refresh(now time.Time) {
 	if r.core.caps.Inspector == nil || r.core.closed.Load() {
 		return

@@ -76,7 +76,7 @@ func Fair() Option { return func(o *options) { o.fair = true } }
 // [New]. Default: the name of the executable.
 func Name(name string) Option { return func(o *options) { o.name = name } }
 
-// Fenced makes fences rise strictly even if the engine's clock does not. On
+// Fenced makes fences rise strictly even if the engine's clock is set back. On
 // Redis it costs one more key per lock.
 func Fenced() Option { return func(o *options) { o.fenced = true } }
 

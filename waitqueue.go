@@ -179,7 +179,7 @@ func (q *waitQueue) enqueue(o *options) *waiter {
 	return w
 }
 
-// remove takes a waiter out. It reports whether it was queued.
+// remove takes w out of the queue. It reports whether w was in it.
 func (q *waitQueue) remove(w *waiter) bool {
 	if !w.queued {
 		return false
@@ -328,16 +328,16 @@ const (
 	minYieldDelay = 50 * time.Microsecond
 	maxYieldDelay = 50 * time.Millisecond
 
-	// maxYieldTurns replaces maxYieldDelay where processes take turns. There a
-	// process far from the engine gets its turn without a long delay.
+	// maxYieldTurns replaces maxYieldDelay where processes take turns: there the
+	// engine's queue serves a distant process, so a long delay is not needed.
 	maxYieldTurns = 500 * time.Microsecond
 )
 
 // yieldDelay returns how long this process waits before it asks for a lock that
 // it has just released. If another process listens, it waits two round trips and
 // jitter, so that the other process is notified and asks first. A process that
-// was overtaken waits only after several grants in a row: the other process may
-// be unable to queue at the engine.
+// was overtaken queues at the engine instead. It yields only after several grants
+// in a row, in case the other process cannot queue there.
 func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration, turns bool) time.Duration {
 	if q.sub.active() {
 		listeners--
@@ -379,9 +379,9 @@ func (l *leader) asks(sent time.Time) {
 	}
 }
 
-// refused notes the holder because of which the leader was refused. It reports
-// whether a waiter behind a leader that polls wants to be notified, and the turn
-// of the leader's next request.
+// refused records the holder that kept the leader from the lock. It reports whether
+// the leader must listen for waiters that do not poll. It also returns the turn of
+// the leader's next request.
 func (l *leader) refused(r rival, once, polls, overtaken, first bool) (listen bool, next turn) {
 	if l == nil {
 		return false, turn{}

@@ -136,8 +136,8 @@ func (k *call) request() engine.Claim {
 	if p.After == Window {
 		r.Lease = max(p.Lease, p.Window) // repeats are refused even if this process dies
 	}
-	// With Rerun, a claim that expires leaves no unknown outcome. An unknown outcome in
-	// the engine is from a guard that holds it, so Rerun does not take it over.
+	// With Rerun, a claim that expires leaves no record. An unknown outcome in the engine
+	// then comes from a guard with OnUnknown Hold or Resolve, and stays held.
 	if p.OnUnknown != Rerun {
 		r.Retain = r.Lease + k.retain() // counted from the end of the lease
 	}

@@ -91,7 +91,7 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 			k.checkedAt = now
 			return k.acquire(ctx, v.entry)
 		}
-		if !matches(v.rec.Fingerprint, k.fingerprint) { // empty while the key is being claimed
+		if !matches(v.rec.Fingerprint, k.fingerprint) { // v has no fingerprint while the key is being claimed
 			return nil, k.mismatch()
 		}
 		switch v.phase {

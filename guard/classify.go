@@ -30,8 +30,8 @@ const (
 // reset. A failed dial or name lookup is [ClassNotSent]. Other errors are [ClassFailed].
 //
 // An error marked by [NotExecuted] or [OutcomeUnknown] has the class of its outermost
-// mark. Of joined errors, the most doubtful one counts. For the errors of other
-// transports, set [Policy.Classify].
+// mark. Among joined errors, ClassUnknown wins. For the errors of other transports, set
+// [Policy.Classify].
 //
 // If an http.Client follows a redirect and the second dial fails, the error looks as if
 // the first request was never sent. To prevent that, set CheckRedirect, or use
@@ -63,8 +63,8 @@ func classify(err error, own func(error) ErrorClass) ErrorClass {
 // ErrNotExecuted is matched by every error made by [NotExecuted].
 var ErrNotExecuted = errors.New("guard: not executed")
 
-// markOf returns the class of the outermost mark, or "". A mark says nothing about the
-// errors that its error is joined with: one of them may be unknown.
+// markOf returns the class of the outermost mark, or "". A mark does not cover errors
+// that are joined to the marked one: if one of those is unknown, the whole is unknown.
 func markOf(err error, own func(error) ErrorClass) ErrorClass {
 	switch {
 	case isExactly(err, ErrNotExecuted):
@@ -87,8 +87,8 @@ func isExactly(err, target error) bool {
 	return err == target || ok && x.Is(target) //nolint:errorlint // wrapped errors are looked at one by one
 }
 
-// classOfWrapped returns the class of the errors that err wraps: the most doubtful, if
-// there are several.
+// classOfWrapped returns the class of the errors that err wraps. If there are several,
+// ClassUnknown wins.
 func classOfWrapped(err error, classOf func(error) ErrorClass) ErrorClass {
 	var found ErrorClass
 	for _, err := range wrapped(err) {
@@ -132,13 +132,14 @@ var transportTexts = []string{
 	"invalid connection",
 }
 
-// brokenStreams are in errors of gRPC calls whose stream ended without the status of the
-// server. They have the codes of ordinary failures.
+// brokenStreams are parts of the error texts of gRPC calls whose stream ended without a
+// status from the server. The codes of these errors are those of ordinary failures.
 var brokenStreams = []string{
 	"stream terminated by RST_STREAM", "server closed the stream without sending trailers", "unexpected HTTP status code received from server",
 }
 
-// refusedStream is in the error of an HTTP/2 stream that the server did not process.
+// refusedStream is part of the error text of an HTTP/2 stream that the server did not
+// process.
 const refusedStream = "; REFUSED_STREAM"
 
 // transportClass returns the class of a transport error, or "" for other errors.

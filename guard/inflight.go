@@ -76,8 +76,8 @@ func (f *inflight) lookup(key string, now time.Time) snapshot {
 	return v
 }
 
-// replace adds an entry in place of old, which may be nil. It keeps old's subscription,
-// because a new one starts with a notification, which would make the next answer stale.
+// replace adds an entry in place of old, which may be nil. It keeps old's subscription: a
+// new subscription begins with a notification, which would make the next answer stale.
 func (f *inflight) replace(key string, old *entry) *entry {
 	e := f.newEntry(key)
 	if old != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/detach"
 )
 
-// Outages remembers which nodes of the engine are down, so that calls which may run
+// outages remembers which nodes of the engine are down, so that calls which may run
 // without the engine do not wait for it. Only the first calls wait, until their claims
 // fail. Then a background task probes the node until it answers. Keys on other nodes stay
 // guarded.
@@ -92,8 +92,8 @@ func (c *core) noteAnswer(key string, err error) {
 	}
 }
 
-// probe looks the key up twice per LocalCache, until its node answers, a call has found
-// that it does, or the guard is closed.
+// probe looks the key up twice per LocalCache. It stops when the node answers, when a
+// call has found the node up, or when the guard is closed.
 func (c *core) probe(node, key string, down *outage) {
 	tick := time.NewTicker(max(c.policy.LocalCache/2, time.Millisecond))
 	defer tick.Stop()

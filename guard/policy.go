@@ -53,9 +53,9 @@ type Policy struct {
 	// OnUnknown is what happens after an unknown outcome. Default: Hold.
 	OnUnknown OnUnknown
 
-	// Classify classifies the errors of the work before the function [Classify] does, for
-	// instance those of a database driver or of gRPC. If it returns "", the function
-	// decides. [NotExecuted] and [OutcomeUnknown] win over both. Default: nil.
+	// Classify returns the class of the work's errors, for instance those of a database
+	// driver. If it returns "" or is nil, the function [Classify] decides. [NotExecuted]
+	// and [OutcomeUnknown] win over both. Default: nil.
 	Classify func(error) ErrorClass `json:"-"`
 
 	// OnDown is what happens while the engine is down. Default: Closed.
@@ -236,11 +236,11 @@ func (p Policy) checkDurations(given Policy) []error {
 	return errs
 }
 
-func oneOf[V ~string](field string, value V, words ...V) error {
-	if slices.Contains(words, value) {
+func oneOf[V ~string](field string, value V, choices ...V) error {
+	if slices.Contains(choices, value) {
 		return nil
 	}
-	return fieldError(field, "%q: choose one of %q", value, words)
+	return fieldError(field, "%q: choose one of %q", value, choices)
 }
 
 func checkRange(field string, d, least time.Duration) error {

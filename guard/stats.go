@@ -42,9 +42,9 @@ type counters struct {
 func (c *counters) countVerdict(v Verdict) { count(verdicts[:], c.verdicts[:], v) }
 func (c *counters) countEnding(e Ending)   { count(endings[:], c.endings[:], e) }
 
-func count[W comparable](words []W, counts []atomic.Uint64, word W) {
-	for i, w := range words {
-		if w == word {
+func count[V comparable](values []V, counts []atomic.Uint64, value V) {
+	for i, v := range values {
+		if v == value {
 			counts[i].Add(1)
 			return
 		}

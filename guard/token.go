@@ -39,8 +39,9 @@ type Tokens struct {
 // the servers differ.
 const tokenSlack = time.Minute
 
+// The sizes of a secret and of the parts of a token, in bytes.
 const (
-	minSecret = 16 // bytes
+	minSecret = 16
 	tokenID   = 16
 	tokenBind = 16
 	tokenMAC  = 16
