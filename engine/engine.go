@@ -64,7 +64,7 @@ type Request struct {
 	// Lease is how long the lock survives its holder.
 	Lease time.Duration
 
-	// Fenced requests fences that rise strictly, even if the engine's clock does not.
+	// Fenced requests fences that rise strictly, even if the engine's clock is set back.
 	Fenced bool
 
 	// FenceReserve is how many fences after the granted one are reserved for
@@ -81,12 +81,12 @@ type Request struct {
 	// at the end of the queue; each later refusal extends the reservation by
 	// QueueLease. The position ends with the grant, and with Release or Abandon.
 	//
-	// A position expires when its time has passed by the engine's clock. Then later
-	// callers may get the lock first, and the first one that does removes the
-	// position. A caller that returns before that, and within another QueueLease,
-	// still has its position; so setting the clock forward a little does not
-	// reorder the queue. After the clock is set back, no position lasts longer than
-	// QueueLease from the next request on.
+	// A position expires QueueLease after its last request, by the engine's clock.
+	// Then later callers may get the lock first. The expired position is removed when
+	// one of them does, or after another QueueLease. A caller that asks again before
+	// that keeps its position, so a small step of the clock forward does not reorder
+	// the queue. After a step back, no position lasts longer than QueueLease from the
+	// next request on.
 	//
 	// No caller overtakes earlier positions. A fair lock, a permit or a write lock
 	// waits for every earlier position; a read lock waits only for earlier writers.
@@ -183,10 +183,10 @@ type Capabilities struct {
 	// Prober reports the health of the engine.
 	Prober Prober
 
-	// LateGrant is how long after it was sent the first Acquire or Claim of an
-	// attempt may still be granted, although the attempt was abandoned. A caller
-	// that abandons earlier abandons again when LateGrant has passed. It is zero
-	// for an engine that never grants an abandoned attempt.
+	// LateGrant is the time, from the first Acquire or Claim of an attempt, during
+	// which the engine may grant it although the attempt was abandoned. A caller
+	// that abandons within that time must abandon again when LateGrant has passed.
+	// Zero means that the engine never grants an abandoned attempt.
 	LateGrant time.Duration
 
 	// LongestLease is the longest lease that the engine grants, for locks and

@@ -23,8 +23,9 @@ type Health struct {
 	// Timeout bounds a call to the engine.
 	Timeout time.Duration
 
-	// Quorum is how many must agree: sentinels on a primary that is down, or parts
-	// on a grant. Slots is how many of a cluster's 16,384 slots are served.
+	// Quorum is how many sentinels must agree that a primary is down, or how many
+	// parts must grant a lock. Slots is how many of a cluster's 16,384 slots are
+	// served.
 	Quorum int
 	Slots  int
 

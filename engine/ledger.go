@@ -37,11 +37,11 @@ type Ledger interface {
 	// Settle ends a claim and records the outcome of the work. Only the attempt
 	// that holds the claim can settle it; the answer is Released. A
 	// repeated Settle answers Released while the first outcome is retained, and
-	// does not change it. The answer is AlreadyFree if there is no record, or the
-	// lease has expired and the key was not claimed again, and NotYours if it was.
+	// does not change it. The answer is NotYours if the key was claimed again since.
+	// Otherwise, without a record or after the lease, it is AlreadyFree.
 	Settle(ctx context.Context, s Settlement) (Outcome, error)
 
-	// Lookup returns the record of a key. The state of an unknown key is
+	// Lookup returns the record of a key. The state of a key without a record is
 	// [Absent].
 	Lookup(ctx context.Context, key string) (Record, error)
 

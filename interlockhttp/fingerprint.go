@@ -100,8 +100,8 @@ const fingerprintVersion = "2"
 // one request would get the response of another.
 var errBodyGone = errors.New("another middleware consumed the body and did not restore it; put this middleware in front of it")
 
-// fingerprint hashes the content of a request with the n-th secret, or with none after the
-// last: method, route, path, query, some fields, and the whole body with its type.
+// fingerprint hashes the content of a request: method, route, path, query, some fields, and
+// the whole body with its type. It uses the n-th secret, or no secret if there are fewer.
 func (q *request) fingerprint(n int) (string, error) {
 	body, err := q.bufferBody()
 	if err != nil {

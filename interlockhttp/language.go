@@ -72,7 +72,7 @@ func (l preference) exceeds(other preference) bool {
 // preferenceFor returns the preference for a language. An asterisk only counts for
 // languages that no other range matches.
 func preferenceFor(ranges []acceptRange, tag string) preference {
-	var named, other preference
+	var named, wildcard preference
 	found := false
 	for i, r := range ranges {
 		rank := len(ranges) - i
@@ -82,13 +82,13 @@ func preferenceFor(ranges []acceptRange, tag string) preference {
 				named = l
 			}
 		} else if r.name == "*" && r.q > 0 {
-			other = preference{q: r.q, rank: rank}
+			wildcard = preference{q: r.q, rank: rank}
 		}
 	}
 	if found {
 		return named
 	}
-	return other
+	return wildcard
 }
 
 // specificity returns how well a tag matches a range. An equal tag is best, then a narrower

@@ -57,9 +57,9 @@ func (n intent) hash() string {
 // A serverReply is a response, with the parts that decide about a retry.
 type serverReply struct {
 	resp    *http.Response
-	problem Problem // empty without a problem of this package
-	ours    bool
-	foreign bool // a problem of another service, without hints about retries
+	problem Problem // empty unless ours
+	ours    bool    // the response is a problem with a code of this package
+	foreign bool    // the response is a problem of another service, without hints about retries
 }
 
 // readReply reads the problem of an error response. Successes are not read, since their

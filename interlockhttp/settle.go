@@ -15,7 +15,7 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	byStatus    Outcome = iota
+	byStatus    Outcome = iota // the status of the response decides
 	Kept                // done: keep the response, regardless of its status
 	Private             // done: do not keep the response, since it is only for this caller
 	NotExecuted         // not done: the next request runs, regardless of the status

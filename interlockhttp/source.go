@@ -149,15 +149,15 @@ func Query(name string) Source {
 // parameter returns the values of a name in a query or form. It refuses another name that
 // some programs read as the same one: the handler could use that value.
 func parameter(values url.Values, name string) ([]string, error) {
-	for other := range values {
-		if other != name && sameParameter(other, name) {
+	for sent := range values {
+		if sent != name && sameParameter(sent, name) {
 			return nil, errOtherName
 		}
 	}
 	return values[name], nil
 }
 
-var errOtherName = errors.New("there is another name that can be read as the same one")
+var errOtherName = errors.New("the request has a second name that some programs read as the same one")
 
 // sameParameter reports whether some program reads two names as one. ASP.NET ignores case.
 // PHP removes spaces before a name, ends it at a NUL, and reads dots and spaces as

@@ -14,8 +14,8 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 	if s.abandoned(attemptKey{key: c.Key, attempt: c.Attempt}, now) {
 		return engine.Record{}, engine.ErrAbandoned
 	}
-	// c's own fingerprint is returned if it is the record's, too, because reading the
-	// record's costs a cache miss.
+	// The answer contains c's fingerprint where it equals the record's: reading the
+	// record's would cost a cache miss.
 	r, fingerprint := s.record(c.Key, hash, now), c.Fingerprint
 	switch {
 	case r == nil:

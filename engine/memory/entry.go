@@ -86,7 +86,7 @@ func (l *entry) holdOfAttempt(r engine.Request) *entry {
 	return nil
 }
 
-// blocking returns a holder because of which r is refused, or nil. It ignores the queue.
+// blocking returns a holder that keeps r from the lock, or nil. It ignores the queue.
 func (l *entry) blocking(r engine.Request) *entry {
 	if l == nil || l.shared == nil {
 		return l

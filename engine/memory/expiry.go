@@ -92,9 +92,9 @@ func (x expiry) soonest(i int) int {
 		return -1
 	}
 	first := i
-	for other := i + 1; other < min(i+arity, len(x)); other++ {
-		if x[other].at < x[first].at {
-			first = other
+	for child := i + 1; child < min(i+arity, len(x)); child++ {
+		if x[child].at < x[first].at {
+			first = child
 		}
 	}
 	return first

@@ -63,7 +63,7 @@ func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
 	return engine.Grant{Fence: h.fence, Count: h.count()}
 }
 
-// blocking returns the holder or waiter because of which r is refused, or nil.
+// blocking returns the holder or waiter that keeps r from the lock, or nil.
 func (s *shard) blocking(l *entry, r engine.Request, now int64) *entry {
 	// A caller without Fair may overtake the queue.
 	if holder := l.blocking(r); holder != nil || r.Kind == engine.Exclusive {

@@ -15,7 +15,7 @@ type sharedHolders struct {
 	expiry expiry
 }
 
-// blocking returns a holder because of which r is refused, or nil.
+// blocking returns a holder that keeps r from the lock, or nil.
 func (c *sharedHolders) blocking(r engine.Request) *entry {
 	switch {
 	case r.Kind == engine.Read && c.isWriter(r.Holder): // a writer may read beside its own write

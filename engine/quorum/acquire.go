@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// minLeft is 3: a third of the lease must be left when the lock is granted. A renewal is
-// due after a third and needs time for a retry. Nodes get a tenth of the lease at most,
-// so less is left only if this process was paused.
+// minLeft is the divisor of the lease: 1/minLeft of it must be left when the lock is
+// granted. A renewal is due after a third and needs time for a retry. Nodes get a tenth
+// of the lease at most, so less is left only if this process was paused.
 const minLeft = 3
 
 // Acquire implements [engine.Engine]. It asks all nodes in parallel, and returns as
@@ -122,9 +122,9 @@ func (b *ballot) ask(ctx context.Context, i int) {
 }
 
 // recordGrant adds the grant of a node, or a possible grant, to a hold whose vote was won.
-// If the lock was released meanwhile, the release is the node's next call and ends the
-// grant. A release that did not know of the pending request, or gave up waiting for it,
-// does not; then recordGrant abandons the attempt.
+// If the lock was released meanwhile, that release is usually the node's next call and
+// ends the grant. If the release did not know of the pending request, or gave up waiting
+// for it, recordGrant abandons the attempt.
 func (b *ballot) recordGrant(ctx context.Context, a answer) {
 	maybePending := a.err != nil
 	// The node may have granted nothing, or may not have raised its fence, so the fence is
@@ -132,8 +132,8 @@ func (b *ballot) recordGrant(ctx context.Context, a answer) {
 	if maybePending {
 		a.grant.Fence = 0
 	}
-	has := b.holds.recordLate(b.request, a.node, a.grant.Fence, maybePending)
-	if late := maybePending || time.Since(b.began) >= b.timeout; late && !has && !b.voters[a.node] {
+	held := b.holds.recordLate(b.request, a.node, a.grant.Fence, maybePending)
+	if late := maybePending || time.Since(b.began) >= b.timeout; late && !held && !b.voters[a.node] {
 		b.abandon(ctx, a.node, b.request)
 	}
 }
@@ -228,8 +228,8 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 	return engine.Grant{Fence: fence, Count: b.tally.count()}, true
 }
 
-// agree reports whether a majority has the fence, or was raised to it. The next
-// majority that grants the lock shares a node with it.
+// agree reports whether a majority has the fence, or was raised to it. Every later
+// majority shares a node with this one, so its fence is higher.
 func (b *ballot) agree(ctx context.Context, fence uint64) bool {
 	// Closing counted publishes b.fence to the goroutines of all nodes.
 	b.fence = fence
@@ -274,9 +274,9 @@ func (b *ballot) decide(won bool) {
 // It waits for pending answers only while the reason is unknown; later grants are
 // released in the background.
 func (b *ballot) lose(ctx context.Context) error {
-	had := b.tally.holding()
+	granted := b.tally.holding()
 	b.decide(false)
-	for _, i := range had {
+	for _, i := range granted {
 		// The refusal is returned after the releases, so that a retry meets no partial
 		// grant.
 		if err := b.await(ctx, b.tickets[i].ended); err != nil {

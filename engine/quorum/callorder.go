@@ -60,10 +60,10 @@ func (t *callOrder) add(key string, node, n int) ticket {
 		l = &callQueue{last: make([]chan struct{}, n)}
 		t.queues[key] = l
 	}
-	mine := ticket{order: t, key: key, node: node, previous: l.last[node], ended: make(chan struct{})}
-	l.last[node] = mine.ended
+	added := ticket{order: t, key: key, node: node, previous: l.last[node], ended: make(chan struct{})}
+	l.last[node] = added.ended
 	l.open++
-	return mine
+	return added
 }
 
 // wait waits for the previous call, or until ctx is done.

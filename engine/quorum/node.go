@@ -20,7 +20,7 @@ type node struct {
 	connections uint64             // number of connections when incarnation was read
 	incarnation engine.Incarnation // as last reported
 	since       time.Time          // when the incarnation began, at the latest
-	seen        time.Time          // when the incarnation was last confirmed
+	confirmed   time.Time          // when the node last reported the incarnation
 }
 
 func newNode(i int, e engine.Engine) *node {
@@ -76,9 +76,9 @@ func (n *node) recordIncarnation(connections uint64, m engine.Incarnation, now t
 	case n.incarnation.ID == "", n.incarnation.ID == m.ID && since.Before(n.since):
 		n.since = since
 	case n.incarnation.ID != m.ID:
-		n.since = latest(since, n.seen)
+		n.since = latest(since, n.confirmed)
 	}
-	n.connections, n.incarnation, n.seen = connections, m, now
+	n.connections, n.incarnation, n.confirmed = connections, m, now
 	return n.since
 }
 

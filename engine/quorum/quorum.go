@@ -148,8 +148,8 @@ func (e *Engine) withoutFencer() *node {
 }
 
 // drift returns how far two clocks may differ after a lease. The client uses the same
-// figure. 1 % is the rate that the package comment assumes. 2ms, as in Redlock, are for
-// leases in whole milliseconds.
+// figure. 1 % is the rate that the package comment assumes. 2ms, as in Redlock, cover the
+// rounding of leases to whole milliseconds.
 func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
 // noEffect reports whether a call that failed with err certainly had no effect.

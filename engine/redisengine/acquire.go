@@ -94,13 +94,13 @@ func (e *Engine) deadline(ctx context.Context, retry bool) int64 {
 }
 
 const (
-	// impatient is the longest remaining time of a caller whose queue position expires
-	// when the caller gives up. With more time left, the caller's Abandon removes the
-	// position.
+	// impatient is a limit on the caller's remaining time. Up to it, the queue position
+	// expires when the caller gives up. With more time left, the position stays until the
+	// caller's Abandon removes it.
 	impatient = time.Second
 
-	// maxReaction is how much earlier such a position expires at most, so that the caller
-	// can still react to a message.
+	// maxReaction is the longest time by which such a position expires before its caller
+	// gives up. It leaves time to react to a message.
 	maxReaction = 10 * time.Millisecond
 )
 

@@ -52,7 +52,8 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	c := e.call(acquireManyScript)
 	defer c.free()
 	deadline := int64(math.MaxInt64)
-	// The first argument is the deadline, which is known after the loop.
+	// The first argument is the deadline, which is known after the loop. The second is the
+	// number of keys per lock.
 	c.args("", "1")
 	if fair {
 		c.Args[1] = "2"
@@ -100,7 +101,7 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 	c := e.call(releaseManyScript)
 	defer c.free()
-	c.args(string(e.mode()), "2")
+	c.args(string(e.mode()), "2") // the number of keys per lock
 	if fair {
 		c.Args[1] = "3"
 	}

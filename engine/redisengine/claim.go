@@ -86,8 +86,9 @@ func (e *Engine) claimTerms(c *engine.Claim) string {
 	})
 }
 
-// parseClaim reads the answer to one claim. Without a description, the claim was granted
-// and now is its fence. A description is that of the record at the key.
+// parseClaim reads the answer to one claim. Without a description, the claim was granted,
+// and its fence is now, the server's time in µs. Otherwise description is that of the
+// record at the key.
 func parseClaim(name string, c *engine.Claim, now int64, description []Item) (engine.Record, error) {
 	if description == nil {
 		return engine.Record{

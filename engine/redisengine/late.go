@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A lateGrant is an attempt whose reply may arrive after its caller has left. It is a
+// A lateGrant is an attempt whose reply may arrive after its caller has given up. It is a
 // value, so that calls without such a reply allocate nothing. The zero value does nothing.
 type lateGrant struct {
 	engine                *Engine

@@ -40,7 +40,7 @@ type batchItem struct {
 	deadline        int64  // µs
 	terms, result   string // only of claims and settlements
 
-	late lateGrant // undoes a grant whose caller has left
+	late lateGrant // undoes a grant whose caller has given up
 
 	answer Reply // empty if the caller must send the call directly
 	err    error
@@ -48,7 +48,7 @@ type batchItem struct {
 
 	// Guarded by the merger's mutex.
 	answered bool // done has received
-	left     bool // the caller gave up after the call was sent
+	gaveUp   bool // the caller gave up after the call was sent
 }
 
 var batchItems = sync.Pool{New: func() any { return &batchItem{done: make(chan struct{}, 1)} }}
@@ -129,7 +129,7 @@ func (m *merger) cancel(item *batchItem) int {
 	}
 	i := slices.Index(m.pending, item)
 	if i < 0 {
-		item.left = true
+		item.gaveUp = true
 		return itemSent
 	}
 	m.pending = slices.Delete(m.pending, i, i+1)
@@ -177,7 +177,7 @@ func (m *merger) deliver(item *batchItem, err error) {
 	if err != nil {
 		item.answer, item.err = Reply{}, noAnswer(context.Background(), err)
 	}
-	if item.left {
+	if item.gaveUp {
 		if late, answer := item.late, item.answer; late.engine != nil && err == nil {
 			m.senders.Go(func() { late.undo(answer) }) // close waits for it
 		}

@@ -183,8 +183,8 @@ type rueidisListener struct {
 	lost     <-chan error // closed after the last call of a hook
 	ended    chan error   // receives when the connection is lost, or a slot has moved
 
-	left     sync.Map // channels passed to Unsubscribe, until the server confirms
-	watching sync.WaitGroup
+	unsubscribing sync.Map // channels passed to Unsubscribe, until the server confirms
+	watching      sync.WaitGroup
 }
 
 // watch reports the end of the connection.
@@ -208,7 +208,7 @@ func (l *rueidisListener) end() {
 // dropped handles the end of a subscription. If Unsubscribe did not request it, the slot of
 // the channel has moved to another server.
 func (l *rueidisListener) dropped(channel string) {
-	if _, ours := l.left.LoadAndDelete(channel); !ours {
+	if _, requested := l.unsubscribing.LoadAndDelete(channel); !requested {
 		l.end()
 	}
 }
@@ -243,7 +243,7 @@ func (l *rueidisListener) Unsubscribe(ctx context.Context, channels []string) er
 		for _, ch := range channels {
 			// It is stored before the command is sent, because the confirmation may arrive
 			// before Do returns.
-			l.left.Store(ch, nil)
+			l.unsubscribing.Store(ch, nil)
 		}
 		return l.conn.Do(ctx, l.conn.B().Sunsubscribe().Channel(channels...).Build()).Error()
 	}

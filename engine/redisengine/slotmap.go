@@ -140,7 +140,7 @@ func (m *SlotMap) start() (spans []Span, f *slotFetch, first bool) {
 		return m.spans, nil, false
 	}
 	if m.fetching == nil {
-		m.fetching, first = &slotFetch{done: make(chan struct{}), canceled: true}, true
+		m.fetching, first = &slotFetch{done: make(chan struct{}), canceled: true}, true // canceled until fetch has its answer
 	}
 	return nil, m.fetching, first
 }

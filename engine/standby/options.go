@@ -67,8 +67,7 @@ func Degrade(after time.Duration) Option {
 // switch does not wait for their leases.
 func Operator() Option { return func(c *config) { c.operator = true } }
 
-// Name is the name that the record gives to a switch of this process. Default:
-// host/pid.
+// Name identifies this process as the author of its switches. Default: host/pid.
 func Name(name string) Option { return func(c *config) { c.name = name } }
 
 // Logger logs every switch once. Default: none.

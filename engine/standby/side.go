@@ -23,13 +23,13 @@ func (s Side) String() string {
 }
 
 // ParseSide returns the side with a name.
-func ParseSide(word string) (Side, error) {
+func ParseSide(text string) (Side, error) {
 	for s, name := range sides {
-		if name == word {
+		if name == text {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("standby: unknown side %q: use primary, standby or local", word)
+	return 0, fmt.Errorf("standby: unknown side %q: use primary, standby or local", text)
 }
 
 // MarshalText implements [encoding.TextMarshaler].

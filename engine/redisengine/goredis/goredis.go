@@ -170,12 +170,12 @@ func (a *adapter) send(ctx context.Context, command, script string, call *redise
 // before the answer, process returns, and the goroutine calls late after the answer. The
 // goroutine ends with go-redis's own timeout at the latest, if there is one.
 func (a *adapter) process(ctx context.Context, cmd redis.Cmder, late func()) error {
-	answered, left := make(chan error), make(chan struct{})
+	answered, gaveUp := make(chan error), make(chan struct{})
 	if !a.spawn(func() {
 		err := a.client.Process(ctx, cmd)
 		select {
 		case answered <- err:
-		case <-left:
+		case <-gaveUp:
 			if err == nil {
 				late()
 			}
@@ -187,7 +187,7 @@ func (a *adapter) process(ctx context.Context, cmd redis.Cmder, late func()) err
 	case err := <-answered:
 		return err
 	case <-ctx.Done():
-		close(left)
+		close(gaveUp)
 		return ctx.Err()
 	}
 }

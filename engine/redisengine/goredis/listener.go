@@ -36,7 +36,8 @@ type listener struct {
 	pubsub *redis.PubSub
 	end    context.CancelFunc
 	lost   chan error // closed when the connection is lost; never sent on
-	left   sync.Map   // sharded channels passed to Unsubscribe, until the server confirms
+
+	unsubscribing sync.Map // sharded channels passed to Unsubscribe, until the server confirms
 
 	// unconfirmed has the channels of each SUBSCRIBE that the server has not answered, in
 	// order. The mutex also orders the commands themselves.
@@ -80,8 +81,8 @@ func (l *listener) slotMoved(message any) bool {
 	if !ok || m.Kind != "sunsubscribe" {
 		return false
 	}
-	_, ours := l.left.LoadAndDelete(m.Channel)
-	return !ours
+	_, requested := l.unsubscribing.LoadAndDelete(m.Channel)
+	return !requested
 }
 
 // confirmed removes a channel from those that wait for an answer.
@@ -152,7 +153,7 @@ func (l *listener) Unsubscribe(ctx context.Context, channels []string) error {
 		for _, ch := range channels {
 			// It is stored before the command is sent, because the confirmation may arrive
 			// before SUnsubscribe returns.
-			l.left.Store(ch, nil)
+			l.unsubscribing.Store(ch, nil)
 		}
 		return l.pubsub.SUnsubscribe(ctx, channels...)
 	}

@@ -22,8 +22,8 @@ const (
 	// call of its own, so there may be thousands of calls at once.
 	maxPipeline = 512
 
-	// firstShare is 3: a renewal without an answer is sent again after a third of the time
-	// left. The second connection is new, so it needs the longer part.
+	// firstShare divides the time left: a renewal without an answer is sent again after
+	// 1/firstShare of it. The second connection is new, so it needs the longer part.
 	firstShare = 3
 )
 
@@ -196,11 +196,11 @@ func (r *renewals) sendBatch(s *renewalServer, client *redis.Client, batch []*re
 	})
 	soon := time.NewTimer(share)
 	defer soon.Stop()
-	var got []renewed
+	var earlier []renewed
 	select {
-	case got = <-answers:
-		if complete(got) {
-			return got
+	case earlier = <-answers:
+		if complete(earlier) {
+			return earlier
 		}
 	case <-soon.C:
 	}
@@ -210,16 +210,16 @@ func (r *renewals) sendBatch(s *renewalServer, client *redis.Client, batch []*re
 		defer func() { _ = client.Close() }() // ends a try without an answer
 	}
 	tries.Go(func() { answers <- pipeline(ctx, second, batch) })
-	again := <-answers
-	if got == nil && !complete(again) {
-		got, again = again, <-answers
+	latest := <-answers
+	if earlier == nil && !complete(latest) {
+		earlier, latest = latest, <-answers
 	}
-	for i := range got {
-		if !answered(again[i].err) {
-			again[i] = got[i]
+	for i := range earlier {
+		if !answered(latest[i].err) {
+			latest[i] = earlier[i]
 		}
 	}
-	return again
+	return latest
 }
 
 // replace replaces a client whose connections may all be silent, and returns the new one.
