@@ -137,13 +137,13 @@ func (x *exam) access(n engine.Node) {
 	if n.Exposed {
 		x.find(Exposed, n.Addr)
 	}
-	var needed, other []string
+	var needed, probeOnly []string
 	for _, c := range n.Denied {
 		switch {
 		// Without acks WAIT is not needed, so this is not a finding.
 		case c == "WAIT" && x.acks == "":
 		case slices.Contains(probeCommands, c):
-			other = append(other, c)
+			probeOnly = append(probeOnly, c)
 		case strings.HasPrefix(c, "&"):
 			x.find(DeniedChannel, n.Addr, c)
 		default:
@@ -156,8 +156,8 @@ func (x *exam) access(n engine.Node) {
 		f := &x.findings[len(x.findings)-1]
 		f.Commands = []string{"ACL SETUSER <user> +" + strings.ToLower(strings.Join(needed, " +"))}
 	}
-	if len(other) > 0 {
-		x.find(Unread, n.Addr, strings.Join(other, ", "))
+	if len(probeOnly) > 0 {
+		x.find(Unread, n.Addr, strings.Join(probeOnly, ", "))
 	}
 }
 

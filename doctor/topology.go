@@ -15,7 +15,7 @@ const clusterSlots = 16384
 // sentinels examines the sentinels, and whether the primary has a replica. Its findings
 // about sentinels have no node: they are about all of them.
 func (x *exam) sentinels(h engine.Health) {
-	all, answer, primaries := 0, 0, make(map[string]bool)
+	all, answering, primaries := 0, 0, make(map[string]bool)
 	for _, n := range h.Nodes {
 		switch {
 		case n.Role == engine.Primary && n.Err == nil && n.Replicas == 0:
@@ -23,7 +23,7 @@ func (x *exam) sentinels(h engine.Health) {
 		case n.Role == engine.Watcher:
 			all++
 			if n.Err == nil {
-				answer++
+				answering++
 				primaries[n.Primary] = true // more than one is a split
 			}
 		}
@@ -37,8 +37,8 @@ func (x *exam) sentinels(h engine.Health) {
 	}
 	// Sentinel needs its quorum to declare a primary down, and a majority to elect a
 	// leader.
-	if need := max(h.Quorum, all/2+1); answer < need {
-		x.find(SentinelsAway, "", answer, all, need)
+	if need := max(h.Quorum, all/2+1); answering < need {
+		x.find(SentinelsAway, "", answering, all, need)
 	}
 	if len(primaries) > 1 {
 		x.find(SentinelsSplit, "", strings.Join(sorted(primaries), ", "))
@@ -78,8 +78,8 @@ func (x *exam) quorum(h engine.Health) {
 			if node.Role == engine.Replica {
 				x.find(QuorumReplica, node.Addr, node.Primary)
 			}
-			if other := runs[node.ID]; node.ID != "" && other != "" {
-				x.find(QuorumSame, node.Addr, other)
+			if sameRun := runs[node.ID]; node.ID != "" && sameRun != "" {
+				x.find(QuorumSame, node.Addr, sameRun)
 			}
 			runs[node.ID] = node.Addr
 		}

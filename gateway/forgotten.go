@@ -20,33 +20,33 @@ type forgottenRule struct {
 
 // forgotten returns the rules whose records the next snapshot does not find: with it, a
 // retry of an earlier request gets another key or fingerprint.
-func forgotten(last, following *snapshot) (all []forgottenRule) {
-	before, next := last.config, following.config
-	noSecret := lost(last.settings.secrets, following.settings.secrets)
+func forgotten(before, after *snapshot) (all []forgottenRule) {
+	oldConfig, newConfig := before.config, after.config
+	secretLost := lost(before.settings.secrets, after.settings.secrets)
 	rules := map[string]*config.Rule{}
-	for i := range next.Rules {
-		rules[next.Rules[i].Do.Name] = &next.Rules[i]
+	for i := range newConfig.Rules {
+		rules[newConfig.Rules[i].Do.Name] = &newConfig.Rules[i]
 	}
-	for i := range before.Rules {
-		was := &before.Rules[i]
-		if was.Do.Verb == rule.Lock || was.Shadow {
+	for i := range oldConfig.Rules {
+		oldRule := &oldConfig.Rules[i]
+		if oldRule.Do.Verb == rule.Lock || oldRule.Shadow {
 			continue
 		}
 		var changed []string
-		is := rules[was.Do.Name]
-		if is == nil || is.Do.Verb != was.Do.Verb {
+		newRule := rules[oldRule.Do.Name]
+		if newRule == nil || newRule.Do.Verb != oldRule.Do.Verb {
 			changed = []string{"name"}
 		} else {
-			changed = changedKey(was, is)
+			changed = changedKey(oldRule, newRule)
 		}
-		if before.Namespace != next.Namespace {
+		if oldConfig.Namespace != newConfig.Namespace {
 			changed = append(changed, "namespace")
 		}
-		if noSecret {
+		if secretLost {
 			changed = append(changed, "secrets")
 		}
 		if len(changed) > 0 {
-			all = append(all, forgottenRule{was.Do.Name, strings.Join(changed, ", ")})
+			all = append(all, forgottenRule{oldRule.Do.Name, strings.Join(changed, ", ")})
 		}
 	}
 	return all
@@ -54,17 +54,17 @@ func forgotten(last, following *snapshot) (all []forgottenRule) {
 
 // changedKey returns the fields of a rule that have changed and that its keys or
 // fingerprints depend on.
-func changedKey(was, is *config.Rule) (changed []string) {
+func changedKey(oldRule, newRule *config.Rule) (changed []string) {
 	for _, x := range []struct {
 		name string
 		same bool
 	}{
-		{"key", keyText(was) == keyText(is)},
-		{"scope", was.Policy.Scope == is.Policy.Scope},
-		{"principal", reflect.DeepEqual(was.Principal, is.Principal)},
-		{"match", bareHost(was.Match.Host) == bareHost(is.Match.Host) && samePath(was.Match.Path, is.Match.Path)},
-		{"form", was.Form == is.Form}, // a token of another form is refused
-		{"fingerprint-headers", reflect.DeepEqual(was.FingerprintHeaders, is.FingerprintHeaders)},
+		{"key", keyText(oldRule) == keyText(newRule)},
+		{"scope", oldRule.Policy.Scope == newRule.Policy.Scope},
+		{"principal", reflect.DeepEqual(oldRule.Principal, newRule.Principal)},
+		{"match", bareHost(oldRule.Match.Host) == bareHost(newRule.Match.Host) && samePath(oldRule.Match.Path, newRule.Match.Path)},
+		{"form", oldRule.Form == newRule.Form}, // a token of another form is refused
+		{"fingerprint-headers", reflect.DeepEqual(oldRule.FingerprintHeaders, newRule.FingerprintHeaders)},
 	} {
 		if !x.same {
 			changed = append(changed, x.name)
@@ -107,8 +107,8 @@ func samePath(a, b string) bool {
 
 // lost reports whether a secret was removed, or overwritten in its file. An added secret
 // does not matter: a guard still tries the older secrets, and plain hashes.
-func lost(before, next [][]byte) bool {
-	return slices.ContainsFunc(before, func(was []byte) bool {
-		return !slices.ContainsFunc(next, func(is []byte) bool { return bytes.Equal(was, is) })
+func lost(before, after [][]byte) bool {
+	return slices.ContainsFunc(before, func(secret []byte) bool {
+		return !slices.ContainsFunc(after, func(kept []byte) bool { return bytes.Equal(secret, kept) })
 	})
 }

@@ -32,11 +32,11 @@ func newMatcher(m config.Match, verb rule.Verb) (*matcher, error) {
 	host := bareHost(m.Host)
 	matcher := &matcher{Match: m, path: p, host: host, name: host + p.text, guarded: verb != rule.Lock}
 	for _, text := range m.Also {
-		other, err := parsePattern(text)
+		also, err := parsePattern(text)
 		if err != nil {
 			return nil, err
 		}
-		matcher.also = append(matcher.also, other)
+		matcher.also = append(matcher.also, also)
 	}
 	return matcher, nil
 }
@@ -142,8 +142,8 @@ func (m *matcher) matchesHeader(r *reading) bool {
 // looseValues returns the values of a field as a tolerant upstream reads them: X_Api is
 // X-Api, and a comma separates two values.
 func looseValues(h http.Header, name string) (values []string) {
-	for other, list := range h {
-		if dashed(other) != name {
+	for sent, list := range h {
+		if dashed(sent) != name {
 			continue
 		}
 		values = append(values, list...)

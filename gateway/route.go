@@ -85,13 +85,13 @@ func evades(first *ruleHandler, later []*ruleHandler, strict, loose *reading, pa
 	if !replaced && !odd {
 		return nil
 	}
-	other := *strict
-	other.methods = loose.methods
+	withAllMethods := *strict
+	withAllMethods.methods = loose.methods
 	for _, h := range later {
 		if h.Shadow || h.matches(strict) { // of two rules that match, the first one applies
 			continue
 		}
-		found := h.matches(&other)
+		found := h.matches(&withAllMethods)
 		for i := 0; odd && !found && i < len(paths); i++ {
 			loose.segments = paths[i].segments
 			found = h.matches(loose)

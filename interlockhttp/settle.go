@@ -16,11 +16,11 @@ type Outcome uint8
 // The outcomes.
 const (
 	byStatus    Outcome = iota // the status of the response decides
-	Kept                // done: keep the response, regardless of its status
-	Private             // done: do not keep the response, since it is only for this caller
-	NotExecuted         // not done: the next request runs, regardless of the status
-	Unknown             // unknown: the policy's OnUnknown decides, regardless of the status
-	Failed              // failed without any effect: the policy's OnError decides
+	Kept                       // done: keep the response, regardless of its status
+	Private                    // done: do not keep the response, since it is only for this caller
+	NotExecuted                // not done: the next request runs, regardless of the status
+	Unknown                    // unknown: the policy's OnUnknown decides, regardless of the status
+	Failed                     // failed without any effect: the policy's OnError decides
 )
 
 // outcomes are the values of the response header Interlock-Outcome, with which a handler or

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	maxAddresses = 1024 // in memory
+	maxAddresses = 1024 // addresses in memory
 	perSecond    = 200  // requests from one address
-	burst        = 1000
+	burst        = 1000 // requests from one address at once
 
 	freeFailures  = 5           // wrong tokens without a penalty
 	firstPause    = time.Second // doubles with each further wrong token
@@ -30,8 +30,8 @@ type addressLimits struct {
 // An addressLimit is the state of one address.
 type addressLimit struct {
 	limiter      *rate.Limiter
-	seen         time.Time
-	failures     int
+	seen         time.Time // time of the last request
+	failures     int       // wrong tokens in the last failureMemory
 	failed       time.Time // time of the last wrong token
 	blockedUntil time.Time // because of wrong tokens
 }

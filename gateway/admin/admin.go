@@ -148,9 +148,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) noRoute(r *http.Request) *Problem {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		// ServeMux cannot list the methods of a path, so each one is tried.
-		other := r.Clone(r.Context())
-		other.Method = method
-		if _, pattern := s.mux.Handler(other); pattern != "" {
+		trial := r.Clone(r.Context())
+		trial.Method = method
+		if _, pattern := s.mux.Handler(trial); pattern != "" {
 			return problem(MethodNotAllowed, "%s does not allow the method %s; see %s/openapi.json", sanitize(r.URL.Path), sanitize(r.Method), s.o.Prefix)
 		}
 	}

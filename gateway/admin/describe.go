@@ -26,8 +26,8 @@ func Describe(info interlock.LockInfo) LockDetail {
 // DescribeClaim returns a record as the API does.
 func DescribeClaim(rec guard.Record) ClaimDetail { return claim(rec) }
 
-// Outcome returns the state for the API's words done, failed and free.
-func Outcome(word string) (s engine.State, known bool) {
-	s, known = outcomes[word]
+// Outcome returns the state for done, failed or free, as the API names them.
+func Outcome(name string) (s engine.State, known bool) {
+	s, known = outcomes[name]
 	return s, known
 }

@@ -37,7 +37,7 @@ func (r *reader) checkFile(c *Config, root *node) {
 	}
 }
 
-// checkNamespace refuses a namespace that would be a part of another one.
+// checkNamespace refuses braces and colons, which have a meaning in keys.
 func (r *reader) checkNamespace(c *Config, n *node) {
 	const hint = "use letters, digits and dashes"
 	switch {
@@ -135,7 +135,6 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 		r.errorf(place, Conflict, "shorten it, or write longest-lease: "+durationText(lease)+" under engine, in the file of every gateway",
 			"the engine grants no lease of %s: its longest lease is %s", durationText(lease), durationText(c.Engine.LongestLease))
 	}
-	// A lock stores no response, and so has no scope or form to check.
 	if d.Do.Verb == rule.Lock {
 		// These fields concern stored responses and tokens, which a lock does not have.
 		for _, name := range []string{"tee", "form", "fingerprint-headers", "not-executed", "keep-redirects"} {
@@ -220,18 +219,18 @@ func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 func (r *reader) checkRules(c *Config) {
 	byName := map[string]*Rule{}
 	for i := range c.Rules {
-		one := &c.Rules[i]
+		current := &c.Rules[i]
 		// A rule with continue or shadow does not hide those after it.
-		before := slices.IndexFunc(c.Rules[:i], func(first Rule) bool { return first.Last() && first.hides(one) })
-		if before >= 0 && one.Match.Path != "" {
-			r.errorf(one.At, Conflict, "put it first, narrow the other down, or write continue: true there", "the rule is never reached: the rule on line %d matches all of its requests", c.Rules[before].At.Line)
+		before := slices.IndexFunc(c.Rules[:i], func(first Rule) bool { return first.Last() && first.hides(current) })
+		if before >= 0 && current.Match.Path != "" {
+			r.errorf(current.At, Conflict, "put it first, narrow the other down, or write continue: true there", "the rule is never reached: the rule on line %d matches all of its requests", c.Rules[before].At.Line)
 			continue
 		}
 		// Rules of one name share their keys on the engine, so their records must agree.
-		if first := byName[one.Do.Name]; first != nil {
-			r.checkSameName(first, one)
-		} else if one.Do.Name != "" {
-			byName[one.Do.Name] = one
+		if first := byName[current.Do.Name]; first != nil {
+			r.checkSameName(first, current)
+		} else if current.Do.Name != "" {
+			byName[current.Do.Name] = current
 		}
 	}
 }

@@ -216,9 +216,9 @@ func (f *formatter) isItem(line, col int) bool {
 	return len(s) >= col && s[col-1] == '-' && strings.TrimSpace(s[:col-1]) == ""
 }
 
-// reindent returns the lines from until, with the indentation changed from was to is. It
-// removes blank lines at both ends, and all but one in between.
-func (f *formatter) reindent(from, until, was, is int) (out []string) {
+// reindent returns the lines from from up to, but not including, until. It changes their
+// indentation, removes blank lines at both ends, and keeps at most one in between.
+func (f *formatter) reindent(from, until, oldIndent, newIndent int) (out []string) {
 	for line := from; line < until && line <= len(f.lines); line++ {
 		s := strings.TrimRight(f.lines[line-1], " \t")
 		lead := len(s) - len(strings.TrimLeft(s, " "))
@@ -229,9 +229,9 @@ func (f *formatter) reindent(from, until, was, is int) (out []string) {
 		// Comments align with the field that they describe, whatever their indentation
 		// was.
 		case strings.HasPrefix(s[lead:], "#"):
-			s = strings.Repeat(" ", is) + s[lead:]
+			s = strings.Repeat(" ", newIndent) + s[lead:]
 		default:
-			s = strings.Repeat(" ", max(lead-was+is, 0)) + s[lead:]
+			s = strings.Repeat(" ", max(lead-oldIndent+newIndent, 0)) + s[lead:]
 		}
 		out = append(out, s)
 	}

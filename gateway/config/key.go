@@ -14,7 +14,7 @@ import (
 const tokenPart = "{token}"
 
 // template reads the key of a rule. Without a name: field, the constant text before the
-// first colon is the rule's name. The engine's key is name:key, so it looks as in the file.
+// first colon is the rule's name. The engine's key is name:key, the same text as in the file.
 func (r *reader) template(d *ruleDraft, n *node) bool {
 	s, ok := r.text(n, d.verbs[0].name, "pay:{path.id}")
 	if !ok {

@@ -15,7 +15,7 @@ import (
 
 // match reads the requests of a rule: "POST,PUT /orders/{id}", or fields.
 func (r *reader) match(m *Match, n *node) {
-	// YAML reads an unquoted {method} as a mapping with an empty value; text explains it.
+	// YAML reads an unquoted {method} as a mapping with an empty value; r.text reports it.
 	unquoted := n.flow && len(n.pairs) == 1 && n.pairs[0].value.kind == null // such as {method}
 	if n.kind == mapping && !unquoted {
 		matchShape.read(r, m, n)

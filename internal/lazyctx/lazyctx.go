@@ -93,8 +93,7 @@ func (c *Context) Err() error {
 }
 
 // Value implements [context.Context]. Package context uses it to find the context that
-// cancels a child. Once this context can end before its parent, the parent must not
-// answer.
+// cancels a child. After Done or End was called, that is this context, not its parent.
 func (c *Context) Value(key any) any {
 	if c.state.Load() == nil {
 		return c.parent.Value(key)

@@ -27,8 +27,8 @@ const (
 	// MaxPoll bounds how long a waiter relies on notifications, which may be lost.
 	MaxPoll = time.Second
 
-	// MinLeaseShare is n if a grant must still have 1/n of its lease when it arrives.
-	// With less, the engine is too slow for the lease.
+	// MinLeaseShare is a divisor: when a grant arrives, 1/MinLeaseShare of its lease
+	// must be left. With less, the engine is too slow for the lease.
 	MinLeaseShare = 10
 
 	minPause = 50 * time.Millisecond
