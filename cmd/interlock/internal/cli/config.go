@@ -59,11 +59,11 @@ func (p *program) writeStarter(file string, force bool) error {
 		_, err := io.WriteString(p.stdout, config.Init())
 		return err
 	}
-	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	openFlags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC // O_TRUNC keeps the mode and a symbolic link
+		openFlags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC // O_TRUNC keeps the mode and a symbolic link
 	}
-	f, err := os.OpenFile(file, how, 0o644)
+	f, err := os.OpenFile(file, openFlags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &configError{p.say(i18n.ConfigExists, file), p.say(i18n.ConfigForce)}
 	}

@@ -223,33 +223,33 @@ func (p *program) reportStorm(err error) (code int, known bool) {
 // judge prints the result of a storm and compares it with the thresholds.
 func (p *program) judge(f *stormFlags, r *loadtest.Result, thresholds []loadtest.Threshold) error {
 	met := make([]bool, len(thresholds))
-	all := true
+	allMet := true
 	for i, t := range thresholds {
 		met[i] = t.Met(r)
-		all = all && met[i]
+		allMet = allMet && met[i]
 	}
 	lost, _ := r.Figure("lost")
 	// Requests have no figure "lost"; its zero value passes.
-	fine := len(r.Violations) == 0 && lost.Value == 0
+	passed := len(r.Violations) == 0 && lost.Value == 0
 	show := p.showStorm
 	if f.output == asJSON {
 		show = p.stormJSON
 	}
-	if err := show(r, thresholds, met, fine); err != nil {
+	if err := show(r, thresholds, met, passed); err != nil {
 		return err
 	}
 	switch {
 	// A threshold is the user's own condition, so it is reported first.
-	case !all:
+	case !allMet:
 		return errStormThreshold
-	case !fine:
+	case !passed:
 		return errStormVerdict
 	}
 	return nil
 }
 
 // stormJSON prints the result as JSON. Durations are in milliseconds.
-func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, fine bool) error {
+func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, passed bool) error {
 	type threshold struct {
 		Text string `json:"text"`
 		Met  bool   `json:"met"`
@@ -261,7 +261,7 @@ func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold,
 		Violations []string           `json:"violations"`
 		Thresholds []threshold        `json:"thresholds"`
 		OK         bool               `json:"ok"`
-	}{map[string]float64{}, r.Statuses, r.Problems, append([]string{}, r.Violations...), []threshold{}, fine}
+	}{map[string]float64{}, r.Statuses, r.Problems, append([]string{}, r.Violations...), []threshold{}, passed}
 	for _, figure := range r.Figures {
 		// The table uses the names of --threshold; JSON uses underscores and units.
 		name := strings.ReplaceAll(figure.Name, "-", "_")
@@ -278,11 +278,11 @@ func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold,
 }
 
 // showStorm prints the result as a table, below a chart of waits and holds.
-func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, fine bool) error {
+func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, passed bool) error {
 	color := p.colored(p.stdout)
 	var b strings.Builder
 	if len(r.Spans) > 0 {
-		chart := chart.Chart{Width: columns(p.stdout, p.getenv), Rows: 24, Color: color, Alarm: !fine}
+		chart := chart.Chart{Width: columns(p.stdout, p.getenv), Rows: 24, Color: color, Alarm: !passed}
 		b.WriteString(chart.Draw(r.Spans) + "\n")
 	}
 	var rows [][]string

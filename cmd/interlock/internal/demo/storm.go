@@ -36,12 +36,12 @@ func (s *Storm) Run(ctx context.Context) error {
 	start := make(chan struct{}) // closed when every goroutine is ready
 	var ready, done sync.WaitGroup
 	for i := range s.Clicks {
-		who := strconv.Itoa(i + 1)
+		actor := strconv.Itoa(i + 1)
 		ready.Add(1)
 		done.Go(func() { // waited for below
 			ready.Done()
 			<-start
-			if err := s.click(all, who); err != nil {
+			if err := s.click(all, actor); err != nil {
 				stop(err)
 			}
 		})
@@ -67,13 +67,13 @@ func (s *Storm) Events() []history.Event { return s.log.Events() }
 
 // click acquires the lock and clicks once. A lost lock is not an error here: the verdict
 // counts it.
-func (s *Storm) click(ctx context.Context, who string) error {
-	s.record(history.Ask, who, 0)
+func (s *Storm) click(ctx context.Context, actor string) error {
+	s.record(history.Ask, actor, 0)
 	var fence uint64
 	if s.Lock != nil {
 		inner, hold, err := s.Lock.Lock(ctx)
 		if err != nil {
-			s.record(history.Stop, who, 0)
+			s.record(history.Stop, actor, 0)
 			if errors.Is(err, interlock.ErrContended) && ctx.Err() == nil { // Wait has passed
 				s.refused.Add(1)
 				return nil
@@ -83,13 +83,13 @@ func (s *Storm) click(ctx context.Context, who string) error {
 		defer hold.Unlock() //nolint:errcheck // the client's Stats count lost locks
 		ctx, fence = inner, hold.Fence()
 	}
-	s.record(history.Enter, who, fence)
+	s.record(history.Enter, actor, fence)
 	err := s.count(ctx)
 	if errors.Is(err, interlock.ErrLost) {
-		s.record(history.Lost, who, 0)
+		s.record(history.Lost, actor, 0)
 		return nil
 	}
-	s.record(history.Leave, who, 0)
+	s.record(history.Leave, actor, 0)
 	return err
 }
 
@@ -109,6 +109,6 @@ func (s *Storm) count(ctx context.Context) error {
 }
 
 // record adds an event to the history.
-func (s *Storm) record(kind history.Kind, who string, fence uint64) {
-	s.log.Add(history.Event{Kind: kind, Key: s.Key, Actor: who, Fence: fence, Shared: s.Shared})
+func (s *Storm) record(kind history.Kind, actor string, fence uint64) {
+	s.log.Add(history.Event{Kind: kind, Key: s.Key, Actor: actor, Fence: fence, Shared: s.Shared})
 }

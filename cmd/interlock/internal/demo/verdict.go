@@ -71,11 +71,11 @@ func (v Verdict) findings(l i18n.Language) []finding {
 }
 
 // rule returns a finding about the violations of a rule.
-func (v Verdict) rule(r history.Rule, name i18n.Text, fine string, some i18n.Text, l i18n.Language) finding {
+func (v Verdict) rule(r history.Rule, name i18n.Text, passText string, failText i18n.Text, l i18n.Language) finding {
 	if n := Violations(v.Report, r); n > 0 {
-		return finding{wrong, name, l.Say(some, n)}
+		return finding{wrong, name, l.Say(failText, n)}
 	}
-	return finding{right, name, fine}
+	return finding{right, name, passText}
 }
 
 // counted compares the counter with the clicks.

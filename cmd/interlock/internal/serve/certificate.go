@@ -79,12 +79,12 @@ func (c *certificates) replace(files *config.TLS) (use func(), err error) {
 // current returns the certificate in use. It checks the files once per checkInterval.
 func (c *certificates) current() *tls.Config {
 	c.mu.Lock()
-	files, was, due := c.files, c.versions, time.Since(c.checked) >= checkInterval
+	files, loaded, due := c.files, c.versions, time.Since(c.checked) >= checkInterval
 	if due {
 		c.checked = time.Now() // this connection checks the files; others do not wait for it
 	}
 	c.mu.Unlock()
-	if due && versionsOf(&files) != was {
+	if due && versionsOf(&files) != loaded {
 		// After a failure, versions stays as it was, so the next check tries again. A
 		// tool may have replaced only one of two files yet.
 		if use, err := c.replace(&files); err != nil {

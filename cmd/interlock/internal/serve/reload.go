@@ -122,22 +122,22 @@ func (s *Server) replace() error {
 
 // needRestart names the changed settings that a reload cannot apply, because they belong
 // to listeners or to the engine.
-func needRestart(was, is *config.Config) (names []string) {
+func needRestart(before, after *config.Config) (names []string) {
 	for _, x := range []struct {
-		name    string
-		was, is any
+		name          string
+		before, after any
 	}{
-		{"engine", was.Engine, is.Engine},
-		{"listen", was.Listen, is.Listen},
+		{"engine", before.Engine, after.Engine},
+		{"listen", before.Listen, after.Listen},
 		// The files of TLS may change; a switch between HTTP and HTTPS needs a restart.
-		{"tls", was.TLS == nil, is.TLS == nil},
-		{"admin", was.Admin, is.Admin},
-		{"limits.header", was.Limits.Header, is.Limits.Header},
-		{"limits.conns", was.Limits.Conns, is.Limits.Conns},
-		{"timeouts.header", was.Timeouts.Header, is.Timeouts.Header},
-		{"timeouts.idle", was.Timeouts.Idle, is.Timeouts.Idle},
+		{"tls", before.TLS == nil, after.TLS == nil},
+		{"admin", before.Admin, after.Admin},
+		{"limits.header", before.Limits.Header, after.Limits.Header},
+		{"limits.conns", before.Limits.Conns, after.Limits.Conns},
+		{"timeouts.header", before.Timeouts.Header, after.Timeouts.Header},
+		{"timeouts.idle", before.Timeouts.Idle, after.Timeouts.Idle},
 	} {
-		if !reflect.DeepEqual(x.was, x.is) {
+		if !reflect.DeepEqual(x.before, x.after) {
 			names = append(names, x.name)
 		}
 	}

@@ -34,8 +34,8 @@ func taken(s shop.State, id string) effect {
 	if stock == nil {
 		stock = new(shop.Stock)
 	}
-	gone := shop.OnStock - stock.Shelf - stock.Warehouse
-	return effect{gone == stock.Taken && gone > 0, i18n.EffectTaken, i18n.EffectTakenN, []any{stock.Taken, gone}}
+	missing := shop.OnStock - stock.Shelf - stock.Warehouse
+	return effect{missing == stock.Taken && missing > 0, i18n.EffectTaken, i18n.EffectTakenN, []any{stock.Taken, missing}}
 }
 
 // paidOut checks that the payments and the balance add up. Direct requests overwrite each

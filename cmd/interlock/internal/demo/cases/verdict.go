@@ -134,11 +134,11 @@ func exclusion(report history.Report, events []history.Event, w want) Finding {
 }
 
 // ruled returns a finding about the violations of a rule.
-func ruled(report history.Report, rule history.Rule, name i18n.Text, fine Bilingual, some i18n.Text) Finding {
+func ruled(report history.Report, rule history.Rule, name i18n.Text, passText Bilingual, failText i18n.Text) Finding {
 	if n := demo.Violations(report, rule); n > 0 {
-		return Finding{Wrong, Say(name), Say(some, n)}
+		return Finding{Wrong, Say(name), Say(failText, n)}
 	}
-	return Finding{Right, Say(name), fine}
+	return Finding{Right, Say(name), passText}
 }
 
 // fenced counts the requests with a fence.

@@ -16,20 +16,20 @@ type scale struct {
 func (s scale) halvesOf(group []Span) []uint8 {
 	row := make([]uint8, s.halves)
 	drawn := false
-	left := time.Duration(-1) // when the previous span ended
+	previousEnd := time.Duration(-1) // when the previous span ended
 	for _, span := range group {
 		for i := s.half(span.Ask); i < s.half(span.Enter); i++ {
 			row[i] = max(row[i], waits) // a hold of an earlier span stays
 		}
 		from := span.Enter
-		if left >= 0 && from > left && from-left < s.total/time.Duration(s.halves) {
-			from = left // the gap is too small to draw
+		if previousEnd >= 0 && from > previousEnd && from-previousEnd < s.total/time.Duration(s.halves) {
+			from = previousEnd // the gap is too small to draw
 		}
 		for i := s.half(from); i < s.half(span.Leave); i++ {
 			row[i] = holds
 			drawn = true
 		}
-		left = span.Leave
+		previousEnd = span.Leave
 	}
 	if !drawn { // too short for half a column; draw it all the same
 		row[min(s.half(group[0].Enter), s.halves-1)] = holds

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// Free refuses repeats only while the first request is running. Its lease is renewed; it
-// only limits how long a crashed process blocks others.
+// Free refuses repeats only while the first request is running. The guard renews its
+// lease, which only limits how long a crashed process blocks others.
 func Free(client *interlock.Client, work http.Handler) (http.Handler, error) {
 	one, err := interlockhttp.Submit(client,
 		guard.Policy{Name: "task", After: guard.Free, Lease: 2 * time.Second, Scope: guard.Global},
