@@ -1,5 +1,5 @@
-// Package interlock makes an operation happen one at a time, however many
-// processes try.
+// Package interlock provides locks across processes: a key has one holder at a
+// time.
 //
 // A [Client] makes locks on an engine: Redis, or the embedded engine that needs no
 // server. Acquire a lock with [Mutex.Do], or with [Mutex.Lock] where a closure does
@@ -47,7 +47,7 @@
 //
 // # Leases
 //
-// A lock survives its holder by its lease. Default: 30s, and the watchdog renews it
+// If its holder dies, a lock survives for its lease. Default: 30s, and the watchdog renews it
 // every 10s until Unlock, even if the context was cancelled: cancelling asks the
 // work to stop, and Unlock says that it has. A lease set with [Lease] is not renewed.
 // [MaxHold] bounds renewal.
@@ -66,7 +66,7 @@
 // write would do harm, pass [Hold.Fence] to the store and let it refuse any fence
 // lower than one it has seen.
 //
-// A lock lasts only as long as the engine's memory. A Redis restarted without
+// A lock lasts only as long as the engine remembers it. A Redis restarted without
 // persistence, or a replica promoted before it received the write, may grant the
 // lock again. The first holder learns of it at its next renewal, and its fence is
 // lower. The README lists the guarantees of each engine.

@@ -13,7 +13,7 @@ const (
 	// is usually data in the wrong place.
 	maxKey = 1024
 
-	// maxTidyKey is the longest key in characters that causes no warning.
+	// maxTidyKey is the length in characters above which a key causes a warning.
 	maxTidyKey = 64
 )
 
@@ -36,13 +36,13 @@ func Key(name string, ids ...string) string {
 	return b.String()
 }
 
-// Redis Cluster interprets braces, so they are escaped. An empty part is
-// escaped, because a key must not end in a colon.
+// escapes replaces colons, which separate parts, and braces, which Redis Cluster
+// interprets.
 var escapes = strings.NewReplacer("%", "%25", ":", "%3A", "{", "%7B", "}", "%7D")
 
 func escape(part string) string {
 	if part == "" {
-		return "%00"
+		return "%00" // a key must not end in a colon
 	}
 	return escapes.Replace(part)
 }
@@ -149,7 +149,7 @@ type agreement struct {
 }
 
 // Agree registers the terms on which a name is used, until release is called. It fails
-// if the name is in use on other terms; the error contains those. Package guard calls it,
+// if the name is in use on other terms; the error names them. Package guard calls it,
 // so that two guards of one name do not treat the same records differently.
 func (c *Client) Agree(name, terms string) (release func(), err error) {
 	a := &c.core.agreements

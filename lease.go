@@ -21,7 +21,7 @@ type lease struct {
 
 	core  *core
 	opts  *options
-	outer *lease // the next lease that parent carries
+	outer *lease // the innermost lease that parent carries
 
 	grant
 	watch watchdog.Lease

@@ -220,7 +220,7 @@ func clientOf(holder string) string {
 }
 
 // A registration makes a client known to operators while it has locks, so that
-// they see the program behind a holder. It costs one call per minute at most.
+// they see the program behind a holder. It costs one call every 30 s at most.
 type registration struct {
 	core  *core
 	name  string

@@ -128,7 +128,7 @@ type options struct {
 	lease     time.Duration
 	explicit  bool // the lease is not renewed
 	wait      time.Duration
-	bounded   bool
+	bounded   bool // wait is set
 	maxHold   time.Duration
 	reentrant bool
 	fair      bool

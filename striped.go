@@ -80,15 +80,15 @@ func (s *Striped) any(ctx context.Context) (int, context.Context, *Hold, error) 
 		if hold != nil || err != nil && i < 0 {
 			return i, inner, hold, err
 		}
-		m, left := *s.stripes[i], retry.MaxPoll
+		m, wait := *s.stripes[i], retry.MaxPoll
 		if m.opts.bounded {
-			left = min(left, m.opts.wait-time.Since(start))
+			wait = min(wait, m.opts.wait-time.Since(start))
 		}
-		if left > 0 {
-			m.opts.wait, m.opts.bounded = left, true
+		if wait > 0 {
+			m.opts.wait, m.opts.bounded = wait, true
 			inner, hold, err = m.acquireNew(ctx, false)
 		}
-		done := left < retry.MaxPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
+		done := wait < retry.MaxPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
 		if hold == nil && done {
 			m.report(err, time.Since(start))
 		}
@@ -108,25 +108,25 @@ func (s *Striped) tryEach(ctx context.Context) (stripe int, _ context.Context, _
 		if err := m.check(ctx); err != nil {
 			return -1, ctx, nil, err
 		}
-		m, hold, self := m.reenter(ctx)
+		m, hold, reenterErr := m.reenter(ctx)
 		if hold != nil {
 			return i, ctx, hold, nil
 		}
-		if self != nil { // ctx holds this stripe; another one may be free
+		if reenterErr != nil { // ctx holds this stripe; another one may be free
 			if stripe < 0 {
-				err = self
+				err = reenterErr
 			}
 			continue
 		}
-		inner, hold, busy := m.acquireNew(ctx, true)
-		if busy == nil {
+		inner, hold, acquireErr := m.acquireNew(ctx, true)
+		if acquireErr == nil {
 			return i, inner, hold, nil
 		}
-		if !errors.Is(busy, ErrContended) {
-			m.report(busy, 0)
-			return -1, ctx, nil, busy
+		if !errors.Is(acquireErr, ErrContended) {
+			m.report(acquireErr, 0)
+			return -1, ctx, nil, acquireErr
 		}
-		stripe, err = i, busy
+		stripe, err = i, acquireErr
 	}
 	return stripe, ctx, nil, err
 }

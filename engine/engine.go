@@ -198,7 +198,7 @@ type Capabilities struct {
 	Shard func(key string) int
 
 	// Node names the server that keeps a key, as far as the engine knows, so that
-	// a server that is down does not concern the keys of another. It does not
+	// an outage of one server does not affect the keys of another. It does not
 	// block. Nil or an empty name means that all keys share a server.
 	Node func(key string) string
 }
@@ -212,7 +212,7 @@ func (c Capabilities) Has(k Kind) bool {
 type Notifier interface {
 	// Notify returns a channel that receives when r may be granted: after each
 	// release, and each time the engine begins to listen, because it may have missed
-	// a release before. Calling stop ends that. In a queue only the next waiter must
+	// a release before. Calling stop ends the subscription. In a queue only the next waiter must
 	// be notified. For a [Latch] it receives when the latch opens. Notifications
 	// may be spurious, merged or missing. Neither Notify nor stop blocks.
 	Notify(r Request) (wake <-chan struct{}, stop func())

@@ -21,5 +21,5 @@ type Incarnations interface {
 // An Incarnation is the memory of an engine, from its start until it is lost.
 type Incarnation struct {
 	ID  string        // different for each incarnation
-	Age time.Duration // how long nothing was lost, at least
+	Age time.Duration // the engine has lost nothing for at least this long
 }

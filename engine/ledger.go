@@ -63,8 +63,8 @@ type Claim struct {
 	// Attempt is new for every claim.
 	Attempt string
 
-	// Fingerprint identifies the payload of the work. A record has one. An empty
-	// fingerprint matches any, and leaves the record's as it is.
+	// Fingerprint identifies the payload of the work. An empty fingerprint matches any
+	// record, and leaves the record's fingerprint as it is.
 	Fingerprint string
 
 	// Lease is how long the claim survives its holder.
@@ -104,8 +104,8 @@ type Settlement struct {
 	FromStart bool
 
 	// Abandon undoes a claim whose reply was lost and whose work was not begun. It
-	// goes with Absent. If the claim was granted it is undone, even if its lease has expired,
-	// and its record is deleted: the answer is Released. A claim that took over an
+	// requires the outcome Absent. If the claim was granted, it is undone, even after its
+	// lease, and its record is deleted: the answer is Released. A claim that took over an
 	// unknown outcome leaves that outcome unknown, for its own retention. A claim
 	// that arrives later, within Lease from now, fails with [ErrAbandoned], with
 	// the exception in Capabilities.LateGrant. A settled outcome does not change.

@@ -83,7 +83,7 @@ func (c *Claim[T]) Complete(v T) error {
 //
 // The work may have had its effect all the same if err is a transport error, such as a
 // timeout or a broken connection, if it was made by [OutcomeUnknown], or if the claim's
-// context has ended. Then Fail is Abandon, unless err was made by [NotExecuted]. See
+// context has ended. Then Fail does what Abandon does, unless err was made by [NotExecuted]. See
 // [Classify].
 func (c *Claim[T]) Fail(err error) error {
 	if c.replayed || c.claim.ledger == nil {

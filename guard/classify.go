@@ -41,16 +41,16 @@ func Classify(err error) ErrorClass { return classify(err, nil) }
 // Classify returns the class of an error by the policy's Classify and guard's table.
 func (g *Guard[T]) Classify(err error) ErrorClass { return classify(err, g.policy.Classify) }
 
-// classify looks for a mark first, then asks own, then the table.
-func classify(err error, own func(error) ErrorClass) ErrorClass {
+// classify looks for a mark first, then asks custom, then the table.
+func classify(err error, custom func(error) ErrorClass) ErrorClass {
 	if err == nil {
 		return ""
 	}
-	if c := markOf(err, own); c != "" {
+	if c := markOf(err, custom); c != "" {
 		return c
 	}
-	if own != nil {
-		if c := own(err); c != "" {
+	if custom != nil {
+		if c := custom(err); c != "" {
 			return c
 		}
 	}
@@ -65,16 +65,16 @@ var ErrNotExecuted = errors.New("guard: not executed")
 
 // markOf returns the class of the outermost mark, or "". A mark does not cover errors
 // that are joined to the marked one: if one of those is unknown, the whole is unknown.
-func markOf(err error, own func(error) ErrorClass) ErrorClass {
+func markOf(err error, custom func(error) ErrorClass) ErrorClass {
 	switch {
 	case isExactly(err, ErrNotExecuted):
 		return ClassNotSent
 	case isExactly(err, ErrUnknown):
 		return ClassUnknown
 	}
-	mark := classOfWrapped(err, func(err error) ErrorClass { return markOf(err, own) })
+	mark := classOfWrapped(err, func(err error) ErrorClass { return markOf(err, custom) })
 	joined := wrapped(err)
-	unknown := func(err error) bool { return classify(err, own) == ClassUnknown }
+	unknown := func(err error) bool { return classify(err, custom) == ClassUnknown }
 	if mark == ClassNotSent && len(joined) > 1 && slices.ContainsFunc(joined, unknown) {
 		return ClassUnknown
 	}

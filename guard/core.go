@@ -36,7 +36,7 @@ type core struct {
 	watchdog watchdog.Watchdog
 	clock    *watchdog.Clock
 
-	bound    detach.Source // contexts for settlements
+	settling detach.Source // contexts for settlements
 	tasks    taskgroup.Group
 	stats    counters
 	outages  outages

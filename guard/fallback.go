@@ -90,14 +90,14 @@ func (c *core) mirror(k *claim, s engine.Settlement, stored bool) {
 	if s.Outcome == engine.Absent || s.Retain <= 0 {
 		return
 	}
-	to := f.outcomes
+	target := f.outcomes
 	if !stored {
 		f.used.Store(true)
-		to = f.decisions
+		target = f.decisions
 	} else if len(s.Result) > maxOutcomeBytes {
 		s.Result = plainEnvelope(s.Key, noSpace, nil)
 	}
-	ctx, l := context.Background(), to.Capabilities().Ledger
+	ctx, l := context.Background(), target.Capabilities().Ledger
 	rec, err := l.Claim(ctx, engine.Claim{
 		Key: s.Key, Attempt: s.Attempt, Fingerprint: k.req.Fingerprint, Lease: c.policy.Lease,
 	})

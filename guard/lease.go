@@ -101,7 +101,7 @@ func (k *claim) Err() error {
 	}
 	if k.lease.Overdue(time.Now()) {
 		k.lose(interlock.ErrExpired)
-		if f := k.closed.Load(); f != nil && f != settled {
+		if reason := k.closed.Load(); reason != nil && reason != settled {
 			<-k.Done() // the watchdog may be ending the context right now
 		}
 	}
@@ -159,8 +159,8 @@ func (k *claim) Renewed(err error) {
 // lose ends a claim that is no longer held. It has no effect while the claim is being
 // settled: then the engine decides.
 func (k *claim) lose(why error) {
-	f := &closeReason{interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: why}}
-	if !k.closed.CompareAndSwap(nil, f) {
+	reason := &closeReason{interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: why}}
+	if !k.closed.CompareAndSwap(nil, reason) {
 		return
 	}
 	c := k.core
@@ -171,7 +171,7 @@ func (k *claim) lose(why error) {
 	if k.entry != nil { // duplicates in this process must ask the engine again
 		c.inflight.remove(k.entry, nil)
 	}
-	k.End(&f.lost)
+	k.End(&reason.lost)
 	took := time.Since(k.startedAt)
 	c.stats.running.Add(-1)
 	c.stats.lost.Add(1)
@@ -186,17 +186,17 @@ func (k *claim) lose(why error) {
 func (c *core) renew(ctx context.Context, claims []watchdog.Leased) []error {
 	errs := make([]error, len(claims))
 	for _, local := range []bool{true, false} {
-		at, reqs := make([]int, 0, len(claims)), make([]engine.Claim, 0, len(claims))
+		indexes, reqs := make([]int, 0, len(claims)), make([]engine.Claim, 0, len(claims))
 		for i, x := range claims {
 			if k := x.(*claim); k.local == local {
-				at, reqs = append(at, i), append(reqs, k.req)
+				indexes, reqs = append(indexes, i), append(reqs, k.req)
 			}
 		}
 		if len(reqs) == 0 {
 			continue
 		}
 		for i, err := range c.ledgerFor(local).Renew(ctx, reqs) {
-			errs[at[i]] = err
+			errs[indexes[i]] = err
 		}
 	}
 	return errs

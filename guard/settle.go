@@ -72,11 +72,11 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	s.Key, s.Attempt = k.req.Key, k.req.Attempt
 	c.tasks.Begin() // before the watchdog drops the claim, so that Close always waits for one of the two
 	defer c.tasks.End()
-	out, err := k.sendSettlement(c.bound.Context(now), s)
+	out, err := k.sendSettlement(c.settling.Context(now), s)
 	if errors.Is(err, engine.ErrFull) && len(s.Result) > 0 {
 		// The result does not fit, but a tombstone may.
 		s.Result, e, why = plainEnvelope(k.req.Key, noSpace, nil), Tombstoned, err
-		out, err = k.sendSettlement(c.bound.Context(time.Now()), s)
+		out, err = k.sendSettlement(c.settling.Context(time.Now()), s)
 	}
 	if err != nil || out == engine.Released {
 		c.mirror(k, s, err == nil)
@@ -112,13 +112,13 @@ func (k *claim) beginSettle(now time.Time) error {
 	if k.lease.Overdue(now) {
 		k.lose(interlock.ErrExpired) // no effect if it was lost before
 	}
-	switch f := k.closed.Swap(settled); f {
+	switch reason := k.closed.Swap(settled); reason {
 	case nil:
 		return nil
 	case settled:
 		return ErrSettled
 	default:
-		return &f.lost
+		return &reason.lost
 	}
 }
 

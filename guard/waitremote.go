@@ -24,14 +24,14 @@ func (k *call) waitRemote(ctx context.Context, e *entry, a *answer) (*answer, er
 	for heldByOther(a) {
 		c.inflight.setWaitingRemote(e, a.rec)
 		pause := backoff.Jitter(retry.MaxPoll)
-		if left := a.rec.Left - time.Since(a.received); left > 0 {
-			pause = min(pause, left+time.Millisecond)
+		if leaseLeft := a.rec.Left - time.Since(a.received); leaseLeft > 0 {
+			pause = min(pause, leaseLeft+time.Millisecond)
 		}
-		left := time.Until(end)
-		if left <= 0 {
+		waitLeft := time.Until(end)
+		if waitLeft <= 0 {
 			return a, nil
 		}
-		timer := time.NewTimer(min(pause, left))
+		timer := time.NewTimer(min(pause, waitLeft))
 		select {
 		case <-wake:
 		case <-timer.C:

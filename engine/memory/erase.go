@@ -17,11 +17,11 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 	if r == nil {
 		return engine.Record{Key: key}, nil
 	}
-	was := r.outline(key, string(r.fingerprint()), now)
+	before := r.outline(key, string(r.fingerprint()), now)
 	// A running claim stays: its attempt will settle it.
-	if was.State != engine.Running {
+	if before.State != engine.Running {
 		s.erase(r)
 		s.subscribers.wake(topic{key: key, record: true})
 	}
-	return was, nil
+	return before, nil
 }

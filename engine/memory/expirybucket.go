@@ -41,41 +41,41 @@ func classOf(span int64) uint8 {
 }
 
 // add queues r.
-func (l *expiryBucket) add(x *records, r *record) {
+func (b *expiryBucket) add(x *records, r *record) {
 	// If more than half of the queue is gaps, closing them is cheaper than growing it.
-	if len(l.queue) == cap(l.queue) && l.n < len(l.queue)/2 {
-		l.compact(x)
+	if len(b.queue) == cap(b.queue) && b.n < len(b.queue)/2 {
+		b.compact(x)
 	}
-	if l.n++; l.n == 1 {
-		l.first = r.expires
+	if b.n++; b.n == 1 {
+		b.first = r.expires
 	}
-	r.bucket, r.position = l.class, uint32(len(l.queue)) //nolint:gosec // fewer than four billion
-	l.queue = append(l.queue, bucketSlot{r.expires, r.number})
+	r.bucket, r.position = b.class, uint32(len(b.queue)) //nolint:gosec // fewer than four billion
+	b.queue = append(b.queue, bucketSlot{r.expires, r.number})
 }
 
 // compact closes the gaps.
-func (l *expiryBucket) compact(x *records) {
+func (b *expiryBucket) compact(x *records) {
 	to := 0
-	for _, w := range l.queue[l.head:] {
+	for _, w := range b.queue[b.head:] {
 		if w.number != 0 {
 			x.at(w.number).position = uint32(to) //nolint:gosec // see add
-			l.queue[to] = w
+			b.queue[to] = w
 			to++
 		}
 	}
-	l.queue, l.head = l.queue[:to], 0
+	b.queue, b.head = b.queue[:to], 0
 }
 
 // remove removes r.
-func (l *expiryBucket) remove(r *record) {
-	l.queue[r.position].number, r.bucket = 0, 0
-	if l.n--; l.n == 0 {
-		l.queue, l.head, l.first = l.queue[:0], 0, never
+func (b *expiryBucket) remove(r *record) {
+	b.queue[r.position].number, r.bucket = 0, 0
+	if b.n--; b.n == 0 {
+		b.queue, b.head, b.first = b.queue[:0], 0, never
 		return
 	}
 	// Each gap is skipped once, so a removal takes constant time on average.
-	for l.queue[l.head].number == 0 {
-		l.head++
+	for b.queue[b.head].number == 0 {
+		b.head++
 	}
-	l.first = l.queue[l.head].until
+	b.first = b.queue[b.head].until
 }

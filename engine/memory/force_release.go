@@ -17,31 +17,31 @@ func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, err
 	if err := ctx.Err(); err != nil {
 		return engine.Lock{}, err
 	}
-	seen, revoked, err := e.forceRelease(key)
+	before, revoked, err := e.forceRelease(key)
 	// The clients' subscriptions may be in other shards. So forceRelease has unlocked this
 	// shard before they are notified.
 	for _, name := range revoked {
 		e.notifyClients(name)
 	}
-	return seen, err
+	return before, err
 }
 
 // forceRelease does the work of ForceRelease in the key's shard. It also returns the
 // names of the holders and attempts that lost the lock.
-func (e *Engine) forceRelease(key string) (seen engine.Lock, revoked []string, err error) {
+func (e *Engine) forceRelease(key string) (before engine.Lock, revoked []string, err error) {
 	s, now := e.enter(key)
 	defer s.mu.Unlock()
-	seen, err = s.inspect(key, now)
+	before, err = s.inspect(key, now)
 	switch l := s.lock(key, now); {
 	case err != nil:
 	case l != nil:
 		revoked = s.revoke(l, now)
 		s.drop(l)
 		s.notifyNext(l.key, l.kind, now)
-	case len(seen.Waiters) > 0:
-		s.clearQueue(s.store.queues[queueID{key, family(seen.Kind)}])
+	case len(before.Waiters) > 0:
+		s.clearQueue(s.store.queues[queueID{key, family(before.Kind)}])
 	}
-	return seen, revoked, err
+	return before, revoked, err
 }
 
 // revoke adds a revocation for every hold of l, and returns their holders and

@@ -58,8 +58,8 @@ func (e *Engine) list(shard int, pattern string) (locks []engine.Lock) {
 			continue
 		}
 		// inspect may delete expired locks, which is allowed during a range over a map.
-		if seen, err := s.inspect(key, now); err == nil && len(seen.Holders) > 0 {
-			locks = append(locks, seen)
+		if info, err := s.inspect(key, now); err == nil && len(info.Holders) > 0 {
+			locks = append(locks, info)
 		}
 	}
 	return locks
@@ -77,38 +77,38 @@ func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 
 // inspect returns the lock at key.
 func (s *shard) inspect(key string, now int64) (engine.Lock, error) {
-	seen := engine.Lock{Key: key, Listeners: len(s.subscribers[topic{key: key}])}
+	info := engine.Lock{Key: key, Listeners: len(s.subscribers[topic{key: key}])}
 	l := s.lock(key, now)
 	switch {
 	case l == nil:
 	case l.class == classLatch:
-		return seen, fmt.Errorf("memory: %q holds a latch, not a lock: %w", key, engine.ErrKind)
+		return info, fmt.Errorf("memory: %q holds a latch, not a lock: %w", key, engine.ErrKind)
 	default:
-		seen.Kind, seen.Holders = l.firstHolder().kind, holders(l, now)
+		info.Kind, info.Holders = l.firstHolder().kind, holders(l, now)
 	}
-	s.inspectQueue(&seen, l, now)
-	return seen, nil
+	s.inspectQueue(&info, l, now)
+	return info, nil
 }
 
 // inspectQueue adds the waiters. A held lock has waiters of its own family only.
-func (s *shard) inspectQueue(seen *engine.Lock, l *entry, now int64) {
+func (s *shard) inspectQueue(info *engine.Lock, l *entry, now int64) {
 	// The list has one kind of each family that has queues.
 	for _, kind := range []engine.Kind{engine.Fair, engine.Read, engine.Permit} {
-		q := s.queue(engine.Request{Key: seen.Key, Kind: kind}, now)
+		q := s.queue(engine.Request{Key: info.Key, Kind: kind}, now)
 		if q == nil || l != nil && l.kind != q.kind {
 			continue
 		}
 		for _, w := range q.waiters {
 			if !w.expired(now) {
-				seen.Waiters = append(seen.Waiters, engine.Waiter{Name: w.holder, Kind: w.kind, Left: time.Duration(w.expires - now)})
+				info.Waiters = append(info.Waiters, engine.Waiter{Name: w.holder, Kind: w.kind, Left: time.Duration(w.expires - now)})
 			}
 		}
-		if len(seen.Waiters) == 0 {
+		if len(info.Waiters) == 0 {
 			continue
 		}
 		// Only its queue tells a fair lock from an exclusive one.
 		if l == nil || kind == engine.Fair {
-			seen.Kind = kind
+			info.Kind = kind
 		}
 		return
 	}

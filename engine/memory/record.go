@@ -11,8 +11,8 @@ import (
 type record struct {
 	// text holds the key, the attempt of the last claim, the fingerprint and the
 	// result, one after the other.
-	text                         []byte
-	keyLen, attemptLen, printLen uint32
+	text                               []byte
+	keyLen, attemptLen, fingerprintLen uint32
 
 	number   number       // its number in the shard
 	tag      uint32       // its tag in the index
@@ -36,7 +36,7 @@ func (r *record) fingerprint() []byte { return r.text[r.keyLen+r.attemptLen : r.
 func (r *record) result() []byte      { return r.text[r.headerLen():] }
 
 // headerLen is the length of the text before the result.
-func (r *record) headerLen() uint32 { return r.keyLen + r.attemptLen + r.printLen }
+func (r *record) headerLen() uint32 { return r.keyLen + r.attemptLen + r.fingerprintLen }
 
 // begin records a claim. A claim without a fingerprint keeps the record's.
 func (r *record) begin(c *engine.Claim, now int64) {
@@ -45,7 +45,7 @@ func (r *record) begin(c *engine.Claim, now int64) {
 		fingerprint = string(r.fingerprint()) // copied, because the append overwrites the text
 	}
 	r.text = append(append(r.text[:r.keyLen], c.Attempt...), fingerprint...)
-	r.attemptLen, r.printLen = uint32(len(c.Attempt)), uint32(len(fingerprint)) //nolint:gosec // far below 4 GiB
+	r.attemptLen, r.fingerprintLen = uint32(len(c.Attempt)), uint32(len(fingerprint)) //nolint:gosec // far below 4 GiB
 	r.state, r.began = engine.Running, now
 	r.lease, r.retained = after(now, c.Lease), after(now, c.Retain)
 	r.expires = max(r.lease, r.retained)
@@ -67,7 +67,7 @@ func (r *record) stateAt(now int64) engine.State {
 
 // matches reports whether the fingerprint is compatible with the record's.
 func (r *record) matches(fingerprint string) bool {
-	return fingerprint == "" || r.printLen == 0 || string(r.fingerprint()) == fingerprint
+	return fingerprint == "" || r.fingerprintLen == 0 || string(r.fingerprint()) == fingerprint
 }
 
 // snapshot returns the record with a copy of its result.

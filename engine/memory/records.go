@@ -102,20 +102,20 @@ func (x *records) remove(r *record) {
 func (x *records) schedule(r *record, span int64) {
 	x.unschedule(r)
 	class := classOf(span)
-	l := x.bucket(class)
-	for l.class > class-maxProbe && r.expires < l.first && l.n > 0 {
-		l = x.bucket(l.class - 1) // behind that first record, r would be removed late
+	b := x.bucket(class)
+	for b.class > class-maxProbe && r.expires < b.first && b.n > 0 {
+		b = x.bucket(b.class - 1) // behind that first record, r would be removed late
 	}
-	l.add(x, r)
-	x.due = min(x.due, l.first)
+	b.add(x, r)
+	x.due = min(x.due, b.first)
 }
 
 // unschedule removes r from its bucket.
 func (x *records) unschedule(r *record) {
 	if r.bucket != 0 {
-		l := x.bucket(r.bucket)
-		l.remove(r)
-		x.due = min(x.due, l.first) // the next record may expire earlier
+		b := x.bucket(r.bucket)
+		b.remove(r)
+		x.due = min(x.due, b.first) // the next record may expire earlier
 	}
 }
 
@@ -139,12 +139,12 @@ func (x *records) expired(now int64) *record {
 	}
 	x.due = never
 	for i := range x.buckets {
-		l := &x.buckets[i]
-		if now >= l.first {
+		b := &x.buckets[i]
+		if now >= b.first {
 			x.due = 0 // there may be more
-			return x.at(l.queue[l.head].number)
+			return x.at(b.queue[b.head].number)
 		}
-		x.due = min(x.due, l.first)
+		x.due = min(x.due, b.first)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (r *replicaCounts) count(primary string, ask func() (int, error)) (int, err
 	}
 	// The mutex is not held: several callers may ask at once, and the largest answer
 	// stays.
-	now, err := ask()
+	current, err := ask()
 	if err != nil {
 		return 0, err
 	}
@@ -160,7 +160,7 @@ func (r *replicaCounts) count(primary string, ask func() (int, error)) (int, err
 	if r.counts == nil {
 		r.counts, r.asked = make(map[string]int), make(map[string]time.Time)
 	}
-	n = max(r.counts[primary], now)
+	n = max(r.counts[primary], current)
 	r.counts[primary], r.asked[primary] = n, time.Now()
 	return n, nil
 }

@@ -110,13 +110,13 @@ func (e *Engine) groupBySlot(keys []string) [][]int {
 		return [][]int{all}
 	}
 	var groups [][]int
-	at := make(map[int]int)
+	groupOf := make(map[int]int)
 	for i, key := range keys {
 		slot := Slot(key)
-		g, known := at[slot]
+		g, known := groupOf[slot]
 		if !known {
 			g = len(groups)
-			at[slot], groups = g, append(groups, nil)
+			groupOf[slot], groups = g, append(groups, nil)
 		}
 		groups[g] = append(groups[g], i)
 	}
@@ -240,20 +240,20 @@ func (c *clusterSubscriber) Subscribe(ctx context.Context, channels []string) er
 		bySlot[Slot(ch)] = append(bySlot[Slot(ch)], ch)
 	}
 	failed, down := partialSubscribeError{}, make(map[string]error)
-	for _, known := range []bool{true, false} {
-		for slot, some := range bySlot {
-			addr, err := c.cluster.PrimaryFor(ctx, some[0])
-			if err == nil && known && c.nodes[addr] == nil {
+	for _, connectedOnly := range []bool{true, false} {
+		for slot, slotChannels := range bySlot {
+			addr, err := c.cluster.PrimaryFor(ctx, slotChannels[0])
+			if err == nil && connectedOnly && c.nodes[addr] == nil {
 				continue
 			}
 			if err == nil {
 				err = down[addr] // do not wait for it twice
 			}
 			if err == nil {
-				err = c.subscribe(ctx, addr, some)
+				err = c.subscribe(ctx, addr, slotChannels)
 			}
 			if err != nil {
-				failed.channels, failed.err = append(failed.channels, some...), err
+				failed.channels, failed.err = append(failed.channels, slotChannels...), err
 				if c.nodes[addr] == nil {
 					down[addr] = err
 				}
@@ -320,8 +320,8 @@ func (c *clusterSubscriber) Unsubscribe(ctx context.Context, channels []string) 
 		}
 	}
 	// Redis refuses one SUNSUBSCRIBE for channels of several slots.
-	for p, some := range parts {
-		if err := p.l.Unsubscribe(ctx, some); err != nil {
+	for p, slotChannels := range parts {
+		if err := p.l.Unsubscribe(ctx, slotChannels); err != nil {
 			return err
 		}
 	}

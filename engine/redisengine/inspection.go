@@ -29,15 +29,15 @@ func parseInspection(key string, list []Item) inspection {
 		arrival int64
 	}
 	var waiters []waiter
-	for some := range slices.Chunk(list[2:], 6) {
-		kind, name, left := kindsByName[some[1].Text], some[2].Text, left(some[5].Int)
-		switch some[0].Text {
+	for fields := range slices.Chunk(list[2:], 6) {
+		kind, name, left := kindsByName[fields[1].Text], fields[2].Text, left(fields[5].Int)
+		switch fields[0].Text {
 		case "holder":
-			fence, _ := strconv.ParseUint(some[4].Text, 10, 64) // a lock of another library has none
+			fence, _ := strconv.ParseUint(fields[4].Text, 10, 64) // a lock of another library has none
 			found.lock.Holders = append(found.lock.Holders,
-				engine.Holder{Name: name, Kind: kind, Count: int(some[3].Int), Fence: fence, Left: left})
+				engine.Holder{Name: name, Kind: kind, Count: int(fields[3].Int), Fence: fence, Left: left})
 		case "waiter":
-			waiters = append(waiters, waiter{engine.Waiter{Name: name, Kind: kind, Left: left}, some[3].Int})
+			waiters = append(waiters, waiter{engine.Waiter{Name: name, Kind: kind, Left: left}, fields[3].Int})
 		case "attempt":
 			found.attempts = append(found.attempts, name)
 		}

@@ -144,9 +144,9 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 
 // notifyClients tells clients that a lock of theirs was revoked.
 func (e *Engine) notifyClients(ctx context.Context, ids []string) {
-	for some := range slices.Chunk(ids, e.clientsPerCall()) {
+	for chunk := range slices.Chunk(ids, e.clientsPerCall()) {
 		c := e.call(publishScript)
-		for _, id := range some {
+		for _, id := range chunk {
 			c.keys(clientKey(id))
 		}
 		c.args(string(e.mode()))

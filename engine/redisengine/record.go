@@ -51,11 +51,11 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 		return nil, "", l.explain(ctx, pattern, listRecordsScript, err)
 	}
 	now := reply.List[1].Int
-	for some := range slices.Chunk(reply.List[2:], 1+recordItems) {
-		key, ours := strings.CutPrefix(unbraced(some[0].Text), l.prefix)
+	for fields := range slices.Chunk(reply.List[2:], 1+recordItems) {
+		key, ours := strings.CutPrefix(unbraced(fields[0].Text), l.prefix)
 		// SCAN matched the name with its braces, so the pattern must match the key again.
 		if ours && key != "" && engine.Match(pattern, key) {
-			r := parseRecord(key, now, some[1:])
+			r := parseRecord(key, now, fields[1:])
 			r.Result = nil
 			records = append(records, r)
 		}

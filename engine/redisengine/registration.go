@@ -36,8 +36,8 @@ func (e *Engine) Members(ctx context.Context, ids []string) ([]engine.Member, er
 		return nil, err
 	}
 	var known []engine.Member
-	for some := range slices.Chunk(ids, e.clientsPerCall()) {
-		found, err := e.members(ctx, some)
+	for chunk := range slices.Chunk(ids, e.clientsPerCall()) {
+		found, err := e.members(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []i
 		group = slices.DeleteFunc(group, func(i int) bool { return errs[i] != nil })
 		// Chunks of one slot are sent one after the other; different slots at the same
 		// time.
-		one := func() {
+		renewGroup := func() {
 			var err error
 			for chosen := range slices.Chunk(group, maxPerCall) {
 				if err = renew(chosen, err); err != nil {
@@ -57,9 +57,9 @@ func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []i
 		}
 		// The last group uses the caller's goroutine, so a single server needs no other.
 		if i < len(groups)-1 {
-			calls.Go(one)
+			calls.Go(renewGroup)
 		} else {
-			one()
+			renewGroup()
 		}
 	}
 	calls.Wait()
