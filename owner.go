@@ -98,20 +98,20 @@ func (m *Mutex) newRequest(ctx context.Context, once bool) (r engine.Request, di
 	if direct && !once {
 		r.QueueLease = queueLease
 	}
-	id := m.core.seq.Add(1)
+	seq := m.core.seq.Add(1)
 	buf := make([]byte, 0, 64)
 	buf = append(buf, m.core.id...)
 	buf = append(buf, ':')
-	buf = strconv.AppendUint(buf, id, 10)
-	own := string(buf)
+	buf = strconv.AppendUint(buf, seq, 10)
+	fullID := string(buf)
 	switch name := ownerOf(ctx); {
 	case m.holder != "":
-		r.Holder, r.Attempt = m.holder, own
+		r.Holder, r.Attempt = m.holder, fullID
 	case name != "":
-		r.Holder, r.Attempt = ownerID(name), own
+		r.Holder, r.Attempt = ownerID(name), fullID
 		direct = true
 	default:
-		r.Holder, r.Attempt = own, own[len(m.core.id)+1:]
+		r.Holder, r.Attempt = fullID, fullID[len(m.core.id)+1:]
 	}
 	if !direct {
 		r.FenceReserve = maxHandovers

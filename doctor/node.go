@@ -118,7 +118,7 @@ func (x *exam) replication(t engine.Topology, n engine.Node) {
 // the round trip, so the offset is uncertain by half the latency.
 func (x *exam) clock(n engine.Node) {
 	// 1 % of the lease is the drift that locks tolerate.
-	if off := n.Offset.Abs() - n.Latency/2; off > x.lease/100 {
+	if offset := n.Offset.Abs() - n.Latency/2; offset > x.lease/100 {
 		x.find(Clock, n.Addr, Offset(n.Offset), x.lease/100, x.lease)
 	}
 	// The limit is a tenth of the timeout: this latency is that of an idle connection, and

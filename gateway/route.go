@@ -81,8 +81,8 @@ func evades(first *ruleHandler, later []*ruleHandler, strict, loose *reading, pa
 		}
 	}
 	replaced := slices.ContainsFunc(loose.methods, func(m string) bool { return m != strict.methods[0] })
-	odd := slices.ContainsFunc(strict.segments, ambiguousSegment)
-	if !replaced && !odd {
+	ambiguousPath := slices.ContainsFunc(strict.segments, ambiguousSegment)
+	if !replaced && !ambiguousPath {
 		return nil
 	}
 	withAllMethods := *strict
@@ -92,7 +92,7 @@ func evades(first *ruleHandler, later []*ruleHandler, strict, loose *reading, pa
 			continue
 		}
 		found := h.matches(&withAllMethods)
-		for i := 0; odd && !found && i < len(paths); i++ {
+		for i := 0; ambiguousPath && !found && i < len(paths); i++ {
 			loose.segments = paths[i].segments
 			found = h.matches(loose)
 		}
@@ -109,7 +109,7 @@ func (h *ruleHandler) conflict(other *ruleHandler, r *reading) string {
 	for name, want := range h.Header {
 		values := r.header.Values(name)
 		several := slices.ContainsFunc(values, func(v string) bool { return v != values[0] })
-		if also, ok := other.Header[name]; ok && also != want && several && !other.Shadow && other.matches(r) {
+		if otherValue, ok := other.Header[name]; ok && otherValue != want && several && !other.Shadow && other.matches(r) {
 			return name
 		}
 	}

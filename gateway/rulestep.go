@@ -182,10 +182,10 @@ func answer(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
 }
 
 // shadowed is the callback for a request that a shadow rule would not have run.
-func shadowed(would interlockhttp.Shadowed) {
-	s := stepOf(would.Request.Context())
+func shadowed(observed interlockhttp.Shadowed) {
+	s := stepOf(observed.Request.Context())
 	s.shadow = true
-	if p := would.Problem; p != nil {
+	if p := observed.Problem; p != nil {
 		s.result.code, s.result.cause = p.Code, p.Err
 	}
 }

@@ -211,8 +211,8 @@ func (c *capture) ReadFrom(src io.Reader) (int64, error) {
 		return n, err
 	}
 	rest := io.Copy
-	if to, ok := c.ResponseWriter.(io.ReaderFrom); ok && c.canCopyDirectly() {
-		rest = func(_ io.Writer, src io.Reader) (int64, error) { return to.ReadFrom(src) }
+	if direct, ok := c.ResponseWriter.(io.ReaderFrom); ok && c.canCopyDirectly() {
+		rest = func(_ io.Writer, src io.Reader) (int64, error) { return direct.ReadFrom(src) }
 	}
 	m, err := rest(struct{ io.Writer }{c}, src)
 	return n + m, err

@@ -113,11 +113,11 @@ func (q *request) fingerprint(n int) (string, error) {
 	}
 	d := newDigest(secret)
 	defer digests.Put(d)
-	if of := q.settings.fingerprint; of != nil {
+	if custom := q.settings.fingerprint; custom != nil {
 		if err := q.rewind(); err != nil { // the function may parse a form, and runs once per secret
 			return "", err
 		}
-		d.bytes(of(q.Request, body))
+		d.bytes(custom(q.Request, body))
 		return d.sum(), nil
 	}
 	if q.ContentLength > 0 && len(body) == 0 && len(q.PostForm) == 0 && q.MultipartForm == nil {

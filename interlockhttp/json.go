@@ -100,29 +100,29 @@ func canonicalNumber(n string) (string, error) {
 // walkObject reads an object. It matches names without regard to case, as encoding/json
 // does, so that it can refuse what the handler might read differently.
 func walkObject(d *json.Decoder, path []string, depth int) (found string, err error) {
-	seen, otherCase := false, false
+	matched, otherCase := false, false
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
 			return "", fmt.Errorf("the body is not JSON: %w", err)
 		}
-		below := []string(nil)
+		subpath := []string(nil)
 		name, _ := token.(string)
 		if len(path) > 0 && strings.EqualFold(name, path[0]) { // encoding/json ignores case in struct fields
-			if seen {
+			if matched {
 				return "", errTwoMembers
 			}
-			if seen = true; name != path[0] {
+			if matched = true; name != path[0] {
 				otherCase = true
 			} else {
-				below = path[1:]
+				subpath = path[1:]
 			}
 		}
-		value, err := walk(d, below, depth)
+		value, err := walk(d, subpath, depth)
 		if err != nil {
 			return "", err
 		}
-		if below != nil {
+		if subpath != nil {
 			found = value
 		}
 	}
@@ -136,15 +136,15 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 // walkArray reads an array. A step of the path is an index in decimal digits.
 func walkArray(d *json.Decoder, path []string, depth int) (found string, err error) {
 	for i := 0; d.More(); i++ {
-		below := []string(nil)
+		subpath := []string(nil)
 		if len(path) > 0 && strconv.Itoa(i) == path[0] {
-			below = path[1:]
+			subpath = path[1:]
 		}
-		value, err := walk(d, below, depth)
+		value, err := walk(d, subpath, depth)
 		if err != nil {
 			return "", err
 		}
-		if below != nil {
+		if subpath != nil {
 			found = value
 		}
 	}

@@ -18,28 +18,28 @@ func (p *Problem) localize(accept []string) (language string, text problemText) 
 		name := cmp.Or(http.StatusText(p.status()), string(p.Code))
 		text = problemText{title: name, detail: name}
 	}
-	if own := p.Message[language]; own != "" {
-		text.detail = own
+	if custom := p.Message[language]; custom != "" {
+		text.detail = custom
 	}
 	return language, text
 }
 
 // languages returns the available languages, the default first.
 func (p *Problem) languages() []string {
-	var own []string
+	var custom []string
 	for tag, text := range p.Message {
 		if text != "" {
-			own = append(own, tag)
+			custom = append(custom, tag)
 		}
 	}
-	if own == nil {
+	if custom == nil {
 		return []string{"en", "zh"}
 	}
-	slices.Sort(own)
-	if i := slices.Index(own, "en"); i > 0 {
-		own = slices.Insert(slices.Delete(own, i, i+1), 0, "en")
+	slices.Sort(custom)
+	if i := slices.Index(custom, "en"); i > 0 {
+		custom = slices.Insert(slices.Delete(custom, i, i+1), 0, "en")
 	}
-	return own
+	return custom
 }
 
 // isChinese reports whether a language is a variant of Chinese. Readers of one Chinese

@@ -10,8 +10,8 @@ type latencyAverage struct{ atomic.Int64 }
 
 // record adds the duration of a handler.
 func (p *latencyAverage) record(d time.Duration) {
-	was := p.Load()
-	p.Store(was + (int64(d)-was)/8) // a concurrent update may be lost, which does no harm
+	average := p.Load()
+	p.Store(average + (int64(d)-average)/8) // a concurrent update may be lost, which does no harm
 }
 
 // retryAfter estimates when running work ends. The average is a better estimate than the

@@ -52,7 +52,7 @@ func LockWith(lock func(id string) interlock.Locker, source Source, opts ...Opti
 }
 
 // lock builds the middleware of Lock and LockWith.
-func (s *settings) lock(source Source, of func(id string) interlock.Locker) (func(http.Handler) http.Handler, error) {
+func (s *settings) lock(source Source, lockFor func(id string) interlock.Locker) (func(http.Handler) http.Handler, error) {
 	s.checkSource(source)
 	s.rejectGuardOptions()
 	if err := s.err(); err != nil {
@@ -68,10 +68,10 @@ func (s *settings) lock(source Source, of func(id string) interlock.Locker) (fun
 			}
 			q := &request{Request: r, w: w, settings: s, next: next}
 			if s.shadow != nil {
-				q.observeLock(of, source, latency)
+				q.observeLock(lockFor, source, latency)
 				return
 			}
-			q.lock(of, source, latency)
+			q.lock(lockFor, source, latency)
 		})
 	}, nil
 }
@@ -112,7 +112,7 @@ func (s *settings) rejectGuardOptions() {
 }
 
 // lock runs the handler while holding the lock.
-func (q *request) lock(of func(id string) interlock.Locker, source Source, latency *latencyAverage) {
+func (q *request) lock(lockFor func(id string) interlock.Locker, source Source, latency *latencyAverage) {
 	id, err := source.find(q)
 	if err == nil && q.settings.bufferFirst {
 		err = q.rewind()
@@ -126,7 +126,7 @@ func (q *request) lock(of func(id string) interlock.Locker, source Source, laten
 		q.settings.sendProblem(q.w, q.Request, q.keyProblem(source.keyLocation, err))
 		return
 	}
-	ctx, hold, err := of(id).Lock(q.Context())
+	ctx, hold, err := lockFor(id).Lock(q.Context())
 	if err != nil {
 		q.settings.sendProblem(q.w, q.Request, lockProblem(err, latency)) // even if the client has disconnected: an empty response would be a 200
 		return
@@ -143,14 +143,14 @@ func (q *request) lock(of func(id string) interlock.Locker, source Source, laten
 // observeLock runs the handler in any case, and reports whether the request would have
 // waited or been refused. It acquires the lock if it is free, so that other requests see
 // it held.
-func (q *request) observeLock(of func(id string) interlock.Locker, source Source, latency *latencyAverage) {
+func (q *request) observeLock(lockFor func(id string) interlock.Locker, source Source, latency *latencyAverage) {
 	id, err := source.find(q)
 	switch {
 	case errors.Is(err, errNoKey) && q.settings.optional:
 	case err != nil:
 		q.report(Shadowed{Problem: q.settings.applyOptions(q.keyProblem(source.keyLocation, err))})
 	default:
-		_, hold, err := of(id).TryLock(q.Context())
+		_, hold, err := lockFor(id).TryLock(q.Context())
 		if err == nil {
 			defer hold.Unlock() //nolint:errcheck // the lock protects nothing in shadow mode
 		} else if q.Context().Err() == nil {

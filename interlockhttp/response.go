@@ -62,9 +62,9 @@ func eachField(h http.Header, yield func(name string, values []string)) {
 // keeps reports whether a field is stored: the handler set it, and it differs from the
 // value before the handler. Without a body, only the Location is stored.
 func (r *Response) keeps(f field) bool {
-	before, was := r.before[f.name]
+	before, existed := r.before[f.name]
 	switch {
-	case was && slices.Equal(f.values, before), !r.settings.keepsField(f.name):
+	case existed && slices.Equal(f.values, before), !r.settings.keepsField(f.name):
 		return false
 	case len(f.values) == 0 && f.name != "Content-Type": // an empty Content-Type stops net/http from detecting one
 		return false

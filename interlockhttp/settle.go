@@ -50,10 +50,10 @@ func Settle(ctx context.Context, o Outcome) bool {
 		return false
 	}
 	for {
-		switch was := d.outcome.Load(); {
-		case was == outcomeClosed:
+		switch current := d.outcome.Load(); {
+		case current == outcomeClosed:
 			return false
-		case d.outcome.CompareAndSwap(was, uint32(o)):
+		case d.outcome.CompareAndSwap(current, uint32(o)):
 			return true
 		}
 	}

@@ -73,14 +73,14 @@ func namesFor(v Verb) (names []string) {
 }
 
 // expression is an option with a Go expression, which the compiler checks.
-func expression(name string, verbs []Verb, of func(*Rule) *string) field {
+func expression(name string, verbs []Verb, ptr func(*Rule) *string) field {
 	return field{name, verbs,
-		func(r *Rule, value string) error { *of(r) = value; return nil },
-		func(r *Rule) string { return *of(r) }}
+		func(r *Rule, value string) error { *ptr(r) = value; return nil },
+		func(r *Rule) string { return *ptr(r) }}
 }
 
 // text is an option whose value may be quoted.
-func text(name string, verbs []Verb, of func(*Rule) *string) field {
+func text(name string, verbs []Verb, ptr func(*Rule) *string) field {
 	return field{name, verbs,
 		func(r *Rule, value string) error {
 			if strings.IndexAny(value, "\"`") == 0 {
@@ -93,11 +93,11 @@ func text(name string, verbs []Verb, of func(*Rule) *string) field {
 			if value == "" {
 				return fmt.Errorf("%s is empty: omit it for the default", name)
 			}
-			*of(r) = value
+			*ptr(r) = value
 			return nil
 		},
 		func(r *Rule) string {
-			value := *of(r)
+			value := *ptr(r)
 			if n, open := extent(value); n < len(value) || open != 0 || strings.ContainsAny(value, "\"`") || !printable(value) {
 				return strconv.Quote(value)
 			}
@@ -106,25 +106,25 @@ func text(name string, verbs []Verb, of func(*Rule) *string) field {
 }
 
 // word is an option with a word from a list, which Check validates.
-func word[W ~string](name string, verbs []Verb, of func(*Rule) *W) field {
+func word[W ~string](name string, verbs []Verb, ptr func(*Rule) *W) field {
 	return field{name, verbs,
-		func(r *Rule, value string) error { *of(r) = W(value); return nil },
-		func(r *Rule) string { return string(*of(r)) }}
+		func(r *Rule, value string) error { *ptr(r) = W(value); return nil },
+		func(r *Rule) string { return string(*ptr(r)) }}
 }
 
 // span is an option with a duration.
-func span(name string, verbs []Verb, of func(*Rule) *time.Duration) field {
+func span(name string, verbs []Verb, ptr func(*Rule) *time.Duration) field {
 	return field{name, verbs,
 		func(r *Rule, value string) error {
 			d, err := duration(name, value)
 			if err != nil {
 				return err
 			}
-			*of(r) = d
+			*ptr(r) = d
 			return nil
 		},
 		func(r *Rule) string {
-			switch d := *of(r); d {
+			switch d := *ptr(r); d {
 			case 0:
 				return ""
 			case Try:

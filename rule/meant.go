@@ -22,8 +22,8 @@ var foreignNames = map[string]string{
 // unknown name has a typing error, or comes from another library. It returns "" if there
 // is no good guess.
 func Meant(name string, names []string) string {
-	if ours, ok := foreignNames[name]; ok && slices.Contains(names, ours) {
-		return ours
+	if option, ok := foreignNames[name]; ok && slices.Contains(names, option) {
+		return option
 	}
 	return nearest(name, names)
 }
@@ -31,8 +31,8 @@ func Meant(name string, names []string) string {
 // unknownOption returns the message for an unknown option.
 func unknownOption(v Verb, name string) string {
 	names := namesFor(v)
-	if ours, ok := foreignNames[name]; ok && slices.Contains(names, ours) {
-		return fmt.Sprintf("unknown option %q (use %s)", name, ours)
+	if option, ok := foreignNames[name]; ok && slices.Contains(names, option) {
+		return fmt.Sprintf("unknown option %q (use %s)", name, option)
 	}
 	if name == "unit" || name == "timeUnit" {
 		return fmt.Sprintf("unknown option %q (write the unit with the duration: 3s, 500ms, 2m)", name)

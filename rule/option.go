@@ -41,11 +41,11 @@ func Split(text string, at Pos) ([]Option, Errors) {
 			break
 		}
 		n, open := extent(text[i:])
-		here := Pos{at.Line, at.Col + i}
+		pos := Pos{at.Line, at.Col + i}
 		if open != 0 {
-			errs = append(errs, &ParseError{here, fmt.Sprintf("%s: the %c is not closed", shorten(text[i:i+n]), open)})
+			errs = append(errs, &ParseError{pos, fmt.Sprintf("%s: the %c is not closed", shorten(text[i:i+n]), open)})
 		}
-		options = append(options, option(text[i:i+n], here))
+		options = append(options, option(text[i:i+n], pos))
 		i += n
 	}
 	return options, errs

@@ -32,8 +32,8 @@ type templateMistake struct {
 	text string
 }
 
-func mistakeAt(off int, format string, args ...any) *templateMistake {
-	return &templateMistake{off, fmt.Sprintf(format, args...)}
+func mistakeAt(offset int, format string, args ...any) *templateMistake {
+	return &templateMistake{offset, fmt.Sprintf(format, args...)}
 }
 
 func (p *templateParser) parse() *templateMistake {
@@ -94,30 +94,30 @@ func (p *templateParser) char(c byte) {
 }
 
 // part parses the part at an offset, and returns its length.
-func (p *templateParser) part(off int) (int, *templateMistake) {
-	inside, _, closed := strings.Cut(p.text[off+1:], "}")
+func (p *templateParser) part(offset int) (int, *templateMistake) {
+	inside, _, closed := strings.Cut(p.text[offset+1:], "}")
 	if !closed {
-		return 0, mistakeAt(off, "this { is not closed: write {path.id}, or {{ for a literal brace")
+		return 0, mistakeAt(offset, "this { is not closed: write {path.id}, or {{ for a literal brace")
 	}
 	if !p.parted {
-		return 0, mistakeAt(off, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
+		return 0, mistakeAt(offset, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
 	}
 	where, name, dotted := strings.Cut(inside, ".")
 	place := Location(where)
 	switch {
 	case inside == "":
-		return 0, mistakeAt(off, "{} names no part of the request: write {path.id}, {header.X-Tenant} or {body.order.no}")
+		return 0, mistakeAt(offset, "{} names no part of the request: write {path.id}, {header.X-Tenant} or {body.order.no}")
 	case !slices.Contains(locations, place):
-		return 0, mistakeAt(off+1, "%s", unknownPlace(where))
+		return 0, mistakeAt(offset+1, "%s", unknownPlace(where))
 	case !dotted || name == "":
-		return 0, mistakeAt(off+1, "{%s} has no name after the location: write {%s.name}", shorten(inside), where)
+		return 0, mistakeAt(offset+1, "{%s} has no name after the location: write {%s.name}", shorten(inside), where)
 	}
 	name, typ, typed := strings.Cut(name, ":")
 	if typed && !slices.Contains(types, Type(typ)) {
-		return 0, mistakeAt(off+1+len(where)+1+len(name)+1, "%s", unknownType(typ))
+		return 0, mistakeAt(offset+1+len(where)+1+len(name)+1, "%s", unknownType(typ))
 	}
 	if bad := badName(place, name); bad >= 0 {
-		return 0, mistakeAt(off+1+len(where)+1+bad, "%q cannot name a part of %s: use letters, digits, dashes and underscores", shorten(name), place)
+		return 0, mistakeAt(offset+1+len(where)+1+bad, "%q cannot name a part of %s: use letters, digits, dashes and underscores", shorten(name), place)
 	}
 	p.flush()
 	p.pieces = append(p.pieces, piece{place: place, name: name, typ: Type(typ)})
@@ -130,15 +130,15 @@ func unknownType(typ string) string    { return unknown("type", typ, types) }
 
 // unknown returns the message for a word that is not in a list. It suggests a similar
 // word from the list.
-func unknown[W ~string](what, word string, words []W) string {
+func unknown[W ~string](what, value string, words []W) string {
 	list := make([]string, len(words))
 	for i, w := range words {
 		list[i] = string(w)
 	}
-	if near := nearest(word, list); near != "" {
-		return fmt.Sprintf("unknown %s %q (did you mean %s?)", what, shorten(word), near)
+	if near := nearest(value, list); near != "" {
+		return fmt.Sprintf("unknown %s %q (did you mean %s?)", what, shorten(value), near)
 	}
-	return fmt.Sprintf("unknown %s %q: use %s", what, shorten(word), strings.Join(list, ", "))
+	return fmt.Sprintf("unknown %s %q: use %s", what, shorten(value), strings.Join(list, ", "))
 }
 
 // badName returns the offset of an invalid character in a name, or -1. Dots separate the

@@ -200,7 +200,7 @@ func TestPacked(t *testing.T) {
 	for n := range 20 * shrinkAbove {
 		key := fmt.Sprintf("key %d", n)
 		r := x.add(key, hashFor(key)+uint64(n)<<36)
-		r.text, r.printLen = append(r.text, "print"...), 5
+		r.text, r.fingerprintLen = append(r.text, "print"...), 5
 		span := []int64{100, 5000, 70_000}[n%3]
 		r.expires, r.fence = int64(n)+span, uint64(n) //nolint:gosec // not below zero
 		x.schedule(r, span)
@@ -277,7 +277,7 @@ func TestTextBuffersAreReused(t *testing.T) {
 	if again != r || cap(again.text) < 200 {
 		t.Errorf("the new record has a buffer of %d bytes, want the one of the deleted record", cap(again.text))
 	}
-	if string(again.text) != "b" || again.attemptLen+again.printLen != 0 {
+	if string(again.text) != "b" || again.attemptLen+again.fingerprintLen != 0 {
 		t.Errorf("the text of the new record is %q, want only its key", again.text)
 	}
 	again.text = append(again.text, make([]byte, maxSpareText)...)

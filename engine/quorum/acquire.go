@@ -83,13 +83,13 @@ func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 	b.tickets = e.order.all(r.Key, n)
 	bounded, cancel := detached(ctx, e.acquireTimeout(r.Lease))
 	// The last goroutine cancels the shared context; the caller may be gone by then.
-	left := new(atomic.Int32)
-	left.Store(int32(n))
+	pending := new(atomic.Int32)
+	pending.Store(int32(n))
 	for i := range e.nodes {
 		e.running.Go(func() { // ends with the timeouts of its calls
 			defer b.tickets[i].end()
 			b.ask(bounded, i)
-			if left.Add(-1) == 0 {
+			if pending.Add(-1) == 0 {
 				cancel()
 			}
 		})

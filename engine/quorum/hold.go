@@ -125,12 +125,12 @@ func (k *hold) extend(lease time.Duration) {
 // are enough, because a grant adds at most one, and a range over a map begins at a random
 // element.
 func (h *holds) sweep() {
-	now, looked := time.Now(), 0
+	now, checked := time.Now(), 0
 	for id, k := range h.all {
 		if now.After(k.until) {
 			delete(h.all, id)
 		}
-		if looked++; looked == 4 {
+		if checked++; checked == 4 {
 			return
 		}
 	}

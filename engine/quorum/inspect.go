@@ -19,13 +19,13 @@ type inspector struct{ *Engine }
 
 // Inspect implements [engine.Inspector].
 func (p inspector) Inspect(ctx context.Context, key string) (engine.Lock, error) {
-	seen, err := gather(ctx, p.Engine, fmt.Sprintf("inspect %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
+	byNode, err := gather(ctx, p.Engine, fmt.Sprintf("inspect %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
 		return p.nodes[i].caps.Inspector.Inspect(ctx, key)
 	})
 	if err != nil {
 		return engine.Lock{Key: key}, err
 	}
-	return p.merge(key, seen), nil
+	return p.merge(key, byNode), nil
 }
 
 // ForceRelease implements [engine.Inspector]. Nodes that are down keep the lock until
@@ -41,7 +41,7 @@ func (p inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, e
 	// An acquisition of this process that began earlier must not arrive after the
 	// release.
 	tickets := p.order.all(key, len(p.nodes))
-	seen, err := gatherStarted(ctx, p.Engine, fmt.Sprintf("force-release %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
+	byNode, err := gatherStarted(ctx, p.Engine, fmt.Sprintf("force-release %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
 		defer tickets[i].end()
 		if err := tickets[i].wait(ctx); err != nil {
 			return engine.Lock{}, fmt.Errorf("it has not answered the previous call: %w", engine.ErrUnavailable)
@@ -51,14 +51,14 @@ func (p inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, e
 	if err != nil {
 		return engine.Lock{Key: key}, err
 	}
-	return p.merge(key, seen), nil
+	return p.merge(key, byNode), nil
 }
 
 // merge combines what the nodes see at a key.
-func (p inspector) merge(key string, seen map[int]engine.Lock) engine.Lock {
+func (p inspector) merge(key string, byNode map[int]engine.Lock) engine.Lock {
 	merged := engine.Lock{Key: key}
 	holders := make(map[string][]engine.Holder)
-	for _, l := range seen {
+	for _, l := range byNode {
 		merged.Listeners = max(merged.Listeners, l.Listeners)
 		for _, h := range l.Holders {
 			holders[h.Name] = append(holders[h.Name], h)
@@ -70,13 +70,13 @@ func (p inspector) merge(key string, seen map[int]engine.Lock) engine.Lock {
 
 // holders returns the holders of a lock, from what each node sees.
 func (p inspector) holders(key string, holders map[string][]engine.Holder) (all []engine.Holder) {
-	for name, at := range holders {
-		if len(at) >= p.need {
-			return []engine.Holder{p.holder(key, name, at)}
+	for name, reports := range holders {
+		if len(reports) >= p.need {
+			return []engine.Holder{p.holder(key, name, reports)}
 		}
 	}
-	for name, at := range holders {
-		all = append(all, p.holder(key, name, at))
+	for name, reports := range holders {
+		all = append(all, p.holder(key, name, reports))
 	}
 	slices.SortFunc(all, func(a, b engine.Holder) int { return cmp.Compare(a.Name, b.Name) })
 	return all
@@ -84,10 +84,10 @@ func (p inspector) holders(key string, holders map[string][]engine.Holder) (all 
 
 // holder combines what the nodes see of one holder. Left is the time for which a majority
 // still has the hold.
-func (p inspector) holder(key, name string, at []engine.Holder) engine.Holder {
-	slices.SortFunc(at, func(a, b engine.Holder) int { return cmp.Compare(lasts(b), lasts(a)) })
-	h := engine.Holder{Name: name, Kind: at[0].Kind, Left: at[min(p.need, len(at))-1].Left}
-	for _, x := range at {
+func (p inspector) holder(key, name string, reports []engine.Holder) engine.Holder {
+	slices.SortFunc(reports, func(a, b engine.Holder) int { return cmp.Compare(lasts(b), lasts(a)) })
+	h := engine.Holder{Name: name, Kind: reports[0].Kind, Left: reports[min(p.need, len(reports))-1].Left}
+	for _, x := range reports {
 		h.Count, h.Fence = max(h.Count, x.Count), max(h.Fence, x.Fence)
 	}
 	// No node knows the fence of the majority, but the process that holds the lock does.
@@ -170,30 +170,30 @@ func (p inspector) inspectListed(ctx context.Context, at int, found []engine.Loc
 	if len(found) == 0 {
 		return nil, nil
 	}
-	seen, err := gather(ctx, p.Engine, "list locks", func(ctx context.Context, i int) ([]engine.Lock, error) {
+	answers, err := gather(ctx, p.Engine, "list locks", func(ctx context.Context, i int) ([]engine.Lock, error) {
 		// This node has just listed them.
 		if i == at {
 			return found, nil
 		}
-		here := make([]engine.Lock, len(found))
+		onNode := make([]engine.Lock, len(found))
 		for k, l := range found {
 			var err error
 			// A final error, such as ErrKind, means that this node has no such lock.
-			if here[k], err = p.nodes[i].caps.Inspector.Inspect(ctx, l.Key); err != nil && engine.Temporary(err) {
+			if onNode[k], err = p.nodes[i].caps.Inspector.Inspect(ctx, l.Key); err != nil && engine.Temporary(err) {
 				return nil, err
 			}
 		}
-		return here, nil
+		return onNode, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	for k, l := range found {
-		here := make(map[int]engine.Lock, len(seen))
-		for i := range seen {
-			here[i] = seen[i][k]
+		byNode := make(map[int]engine.Lock, len(answers))
+		for i := range answers {
+			byNode[i] = answers[i][k]
 		}
-		locks = append(locks, p.merge(l.Key, here))
+		locks = append(locks, p.merge(l.Key, byNode))
 	}
 	return locks, nil
 }

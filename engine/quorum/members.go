@@ -18,7 +18,7 @@ func (p inspector) Register(ctx context.Context, m engine.Member, life time.Dura
 // Members implements [engine.Inspector]. A client is registered if any node knows it;
 // of different answers the most frequent one counts.
 func (p inspector) Members(ctx context.Context, ids []string) ([]engine.Member, error) {
-	seen, err := gather(ctx, p.Engine, "look up clients", func(ctx context.Context, i int) ([]engine.Member, error) {
+	byNode, err := gather(ctx, p.Engine, "look up clients", func(ctx context.Context, i int) ([]engine.Member, error) {
 		return p.nodes[i].caps.Inspector.Members(ctx, ids)
 	})
 	if err != nil {
@@ -26,7 +26,7 @@ func (p inspector) Members(ctx context.Context, ids []string) ([]engine.Member, 
 	}
 	votes := make(map[engine.Member]int)
 	for i := range p.nodes {
-		for _, m := range seen[i] {
+		for _, m := range byNode[i] {
 			// Equal map keys need times with one location and without a monotonic
 			// reading.
 			m.Since = time.Unix(0, m.Since.UnixNano())

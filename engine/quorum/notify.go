@@ -24,7 +24,7 @@ func (n notifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 
 // subscribe subscribes at all nodes, and wakes when need nodes have notified since the
 // last wake-up.
-func (e *Engine) subscribe(need int, at func(*node) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
+func (e *Engine) subscribe(need int, listen func(*node) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
 	x := &subscription{need: need, counts: make([]int, len(e.nodes)), wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	// After Close the channel never receives: the waiter's next call fails with
 	// ErrClosed.
@@ -36,7 +36,7 @@ func (e *Engine) subscribe(need int, at func(*node) (<-chan struct{}, func())) (
 	// nodes are silent.
 	wakes, stops := make([]<-chan struct{}, len(e.nodes)), make([]func(), len(e.nodes))
 	for i, n := range e.nodes {
-		if wakes[i], stops[i] = at(n); wakes[i] == nil {
+		if wakes[i], stops[i] = listen(n); wakes[i] == nil {
 			x.silent++
 		}
 	}

@@ -120,21 +120,21 @@ func (e *Engine) Capabilities() engine.Capabilities { return e.caps }
 // capabilities combines those of the nodes. One node with notifications is enough: the
 // others count as silent. An inspector needs all nodes.
 func (e *Engine) capabilities() engine.Capabilities {
-	can := engine.Capabilities{Prober: prober{e}, LongestLease: e.longest}
+	combined := engine.Capabilities{Prober: prober{e}, LongestLease: e.longest}
 	inspectors := 0
 	for _, n := range e.nodes {
-		can.LateGrant = max(can.LateGrant, n.caps.LateGrant)
+		combined.LateGrant = max(combined.LateGrant, n.caps.LateGrant)
 		if n.caps.Notifier != nil {
-			can.Notifier = notifier{e}
+			combined.Notifier = notifier{e}
 		}
 		if n.caps.Inspector != nil {
 			inspectors++
 		}
 	}
 	if inspectors == len(e.nodes) {
-		can.Inspector = inspector{e}
+		combined.Inspector = inspector{e}
 	}
-	return can
+	return combined
 }
 
 // withoutFencer returns the first node that cannot raise a fence, or nil.

@@ -13,17 +13,17 @@ import (
 // that renews a hold still has it, so it counts even on probation. If a majority has the
 // hold, a node that has lost it gets it again.
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
-	errs, sent, at := make([]error, len(rs)), make([]engine.Request, 0, len(rs)), make([]int, 0, len(rs))
+	errs, sent, indexes := make([]error, len(rs)), make([]engine.Request, 0, len(rs)), make([]int, 0, len(rs))
 	for i := range rs {
 		if errs[i] = e.checkLease(ctx, &rs[i]); errs[i] == nil {
-			sent, at = append(sent, rs[i]), append(at, i)
+			sent, indexes = append(sent, rs[i]), append(indexes, i)
 		}
 	}
 	if len(sent) == 0 {
 		return errs
 	}
 	for i, err := range e.renew(ctx, sent) {
-		errs[at[i]] = err
+		errs[indexes[i]] = err
 	}
 	return errs
 }
@@ -121,11 +121,11 @@ type renewals struct {
 
 // votes are the answers of the nodes to one request.
 type votes struct {
-	yes, no, other int // renewed, not the holder, and any other error
-	revoked        bool
-	unknown        bool // a call without an answer may have renewed the lease
-	errs           []error
-	decided        bool
+	yes, no, failed int // renewed, not the holder, and any other error
+	revoked         bool
+	unknown         bool // a call without an answer may have renewed the lease
+	errs            []error
+	decided         bool
 }
 
 func newRenewals(e *Engine, rs []engine.Request) *renewals {
@@ -158,7 +158,7 @@ func (b *votes) add(err error) {
 		b.no++
 		b.revoked = b.revoked || errors.Is(err, engine.ErrRevoked)
 	default:
-		b.other++
+		b.failed++
 		b.unknown = b.unknown || !noEffect(err)
 		b.errs = append(b.errs, err)
 	}

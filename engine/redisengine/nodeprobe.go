@@ -133,8 +133,8 @@ func (p *nodeProbe) readInfo(ctx context.Context) {
 	}
 	n.Uptime = time.Duration(p.number("uptime_in_seconds")) * time.Second
 	n.UsedMemory, n.MaxMemory, n.Eviction = p.number("used_memory"), p.number("maxmemory"), p.info["maxmemory_policy"]
-	if on, known := p.info["aof_enabled"]; known {
-		n.AppendOnly = map[string]string{"1": "yes"}[on]
+	if enabled, known := p.info["aof_enabled"]; known {
+		n.AppendOnly = map[string]string{"1": "yes"}[enabled]
 		if n.AppendOnly == "" {
 			n.AppendOnly = "no"
 		}

@@ -74,8 +74,8 @@ func (e *Engine) sendRelease(ctx context.Context, name string, r *engine.Request
 }
 
 // boolArg returns a flag as the scripts read it.
-func boolArg(is bool) string {
-	if is {
+func boolArg(flag bool) string {
+	if flag {
 		return "1"
 	}
 	return "0"

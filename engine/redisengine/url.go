@@ -262,11 +262,11 @@ func publishParameter(a *address, v string) error {
 // flagParameter returns a parameter that switches an option on.
 func flagParameter(option func() Option) func(*address, string) error {
 	return func(a *address, v string) error {
-		on, err := strconv.ParseBool(v)
+		enabled, err := strconv.ParseBool(v)
 		if err != nil {
 			return fmt.Errorf("%q is neither true nor false", v)
 		}
-		if on {
+		if enabled {
 			a.options = append(a.options, option())
 		}
 		return nil

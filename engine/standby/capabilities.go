@@ -75,7 +75,7 @@ func (e *Engine) merge(nextSwitch func() <-chan struct{}, listen func(*sideState
 	a, stopA := listen(e.shared[0])
 	b, stopB := listen(e.shared[1])
 	c, stopC := listen(e.local)
-	to, stopped := make(chan struct{}, 1), make(chan struct{})
+	merged, stopped := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		for {
 			select {
@@ -88,12 +88,12 @@ func (e *Engine) merge(nextSwitch func() <-chan struct{}, listen func(*sideState
 				switched = nextSwitch()
 			}
 			select {
-			case to <- struct{}{}:
+			case merged <- struct{}{}:
 			default: // the last notification is unread, so they merge
 			}
 		}
 	}()
-	return to, sync.OnceFunc(func() {
+	return merged, sync.OnceFunc(func() {
 		stopA()
 		stopB()
 		stopC()

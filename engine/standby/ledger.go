@@ -33,7 +33,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		return rec, nil
 	}
 	for _, s := range v.ledger {
-		was, err := l.lookupOn(ctx, s, c.Key)
+		earlier, err := l.lookupOn(ctx, s, c.Key)
 		switch {
 		case rec.Granted && unanswered(err):
 			// The work may be done. A repeated attempt gets the same grant, and asks again.
@@ -41,10 +41,10 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 				c.Key, s.side, engine.ErrUnknown, err)
 		case err != nil:
 			l.stats.unverified.Add(1)
-		case was.State == engine.Unknown && c.TakeOver:
+		case earlier.State == engine.Unknown && c.TakeOver:
 			rec.TookOver = rec.Granted
-		case was.State == engine.Done, was.State == engine.Failed, was.State != engine.Absent && rec.Granted:
-			return l.adopt(ctx, v, c, rec, was)
+		case earlier.State == engine.Done, earlier.State == engine.Failed, earlier.State != engine.Absent && rec.Granted:
+			return l.adopt(ctx, v, c, rec, earlier)
 		}
 	}
 	return rec, nil
@@ -74,23 +74,23 @@ func (l ledger) lookupOn(ctx context.Context, s *sideState, key string) (engine.
 
 // adopt answers a claim with the record of another side. A claim that was granted is
 // settled with that outcome, so that the active side has it, too.
-func (l ledger) adopt(ctx context.Context, v *view, c engine.Claim, rec, was engine.Record) (engine.Record, error) {
-	mismatch := c.Fingerprint != "" && was.Fingerprint != "" && c.Fingerprint != was.Fingerprint
+func (l ledger) adopt(ctx context.Context, v *view, c engine.Claim, rec, earlier engine.Record) (engine.Record, error) {
+	mismatch := c.Fingerprint != "" && earlier.Fingerprint != "" && c.Fingerprint != earlier.Fingerprint
 	if rec.Granted {
 		x := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Abandon: true, Lease: c.Lease}
-		if known := was.State != engine.Running && was.Left > 0; known && c.Fingerprint == was.Fingerprint {
-			x = engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: was.State, Result: was.Result, Retain: was.Left}
+		if known := earlier.State != engine.Running && earlier.Left > 0; known && c.Fingerprint == earlier.Fingerprint {
+			x = engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: earlier.State, Result: earlier.Result, Retain: earlier.Left}
 		}
 		if _, err := v.caps.Ledger.Settle(ctx, x); err != nil {
 			return engine.Record{}, fmt.Errorf("standby: %q is %v on the other side, and the claim could not be undone: %w: %w",
-				c.Key, was.State, engine.ErrUnknown, err)
+				c.Key, earlier.State, engine.ErrUnknown, err)
 		}
 	}
 	if mismatch {
 		return engine.Record{}, fmt.Errorf("standby: %q: %w", c.Key, engine.ErrMismatch)
 	}
-	was.Granted = false
-	return was, nil
+	earlier.Granted = false
+	return earlier, nil
 }
 
 // Renew implements [engine.Ledger].
@@ -124,12 +124,12 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 		return rec, err
 	}
 	for _, s := range v.ledger {
-		was, err := l.lookupOn(ctx, s, key)
+		earlier, err := l.lookupOn(ctx, s, key)
 		if rec.State == engine.Absent && unanswered(err) {
 			return engine.Record{}, unavailable("%q has no record on the %v, and the %v did not answer: %w", key, v.side, s.side, err)
 		}
-		if err == nil && was.State != engine.Absent && (rec.State == engine.Absent || was.State != engine.Unknown) {
-			return was, nil
+		if err == nil && earlier.State != engine.Absent && (rec.State == engine.Absent || earlier.State != engine.Unknown) {
+			return earlier, nil
 		}
 	}
 	return rec, nil

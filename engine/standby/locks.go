@@ -75,14 +75,14 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseR
 func untilReleased(states []*sideState, release func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
 	answered := false
 	for _, s := range states {
-		r, failed := release(s)
+		r, sideErr := release(s)
 		switch {
-		case failed == nil && r.Outcome == engine.Released:
+		case sideErr == nil && r.Outcome == engine.Released:
 			return r, nil
-		case failed == nil && !answered:
+		case sideErr == nil && !answered:
 			res, answered = r, true
-		case failed != nil:
-			err = errors.Join(err, failed)
+		case sideErr != nil:
+			err = errors.Join(err, sideErr)
 		}
 	}
 	return res, err
@@ -91,11 +91,11 @@ func untilReleased(states []*sideState, release func(*sideState) (engine.Release
 // everywhere calls all sides. It fails if one of them fails.
 func everywhere(states []*sideState, abandon func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
 	for i, s := range states {
-		r, failed := abandon(s)
-		if failed == nil && (i == 0 || r.Outcome == engine.Released) {
+		r, sideErr := abandon(s)
+		if sideErr == nil && (i == 0 || r.Outcome == engine.Released) {
 			res = r
 		}
-		err = errors.Join(err, failed)
+		err = errors.Join(err, sideErr)
 	}
 	return res, err
 }

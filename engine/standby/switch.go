@@ -79,9 +79,9 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 	if _, ok := sides[to]; !ok {
 		return Report{}, fmt.Errorf("standby: cannot switch to %v: use Primary, Standby or Local", to)
 	}
-	how := switchOptions{by: e.name}
+	options := switchOptions{by: e.name}
 	for _, opt := range opts {
-		opt(&how)
+		opt(&options)
 	}
 	select {
 	case <-e.switching: // one switch at a time in this process
@@ -91,14 +91,14 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 	}
 	e.syncAll(ctx)
 	e.mu.Lock()
-	was, next, states, already := e.record, e.nextRecord(to, how.by), e.writeOrder(), e.record.Side == to && !e.alone
+	before, next, states, already := e.record, e.nextRecord(to, options.by), e.writeOrder(), e.record.Side == to && !e.alone
 	e.mu.Unlock()
 	if already {
 		r := e.report()
 		r.Already = true
 		return r, nil
 	}
-	err := e.writeAll(ctx, was, next, states, how.force)
+	err := e.writeAll(ctx, before, next, states, options.force)
 	r := e.report()
 	r.Switched = r.State.Epoch == next.Epoch && r.State.Side == next.Side || r.State.Alone && to == Local
 	return r, err
@@ -117,7 +117,7 @@ func (e *Engine) writeOrder() []*sideState {
 
 // writeAll writes a record on all sides. When one side has it, sync writes it on the
 // other.
-func (e *Engine) writeAll(ctx context.Context, was, next switchRecord, states []*sideState, force bool) error {
+func (e *Engine) writeAll(ctx context.Context, before, next switchRecord, states []*sideState, force bool) error {
 	if err := e.unreachable(states, next.Side); err != nil && !force {
 		return err
 	}
@@ -127,7 +127,7 @@ func (e *Engine) writeAll(ctx context.Context, was, next switchRecord, states []
 			e.sync(ctx, s)
 			continue
 		}
-		err := e.write(ctx, s, was, next)
+		err := e.write(ctx, s, before, next)
 		written = err == nil
 		if err != nil && (!force || errors.Is(err, engine.ErrConflict)) {
 			return e.writeFailed(s, next, err)
@@ -174,9 +174,9 @@ func (e *Engine) unreachable(states []*sideState, to Side) error {
 
 // write writes a record on a side, unless the record on either side has changed since the
 // last read.
-func (e *Engine) write(ctx context.Context, s *sideState, was, w switchRecord) error {
+func (e *Engine) write(ctx context.Context, s *sideState, before, w switchRecord) error {
 	e.mu.Lock()
-	version, readErr, changed := s.version, s.err, e.record != was && !e.record.sameSwitch(w)
+	version, readErr, changed := s.version, s.err, e.record != before && !e.record.sameSwitch(w)
 	e.mu.Unlock()
 	switch {
 	case readErr != nil:

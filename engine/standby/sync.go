@@ -107,9 +107,9 @@ func (e *Engine) update(s *sideState, w switchRecord, note engine.Note, start ti
 		}
 	}
 	if w.supersedes(e.record) {
-		was := e.record
+		previous := e.record
 		e.record = w
-		if !w.sameSwitch(was) {
+		if !w.sameSwitch(previous) {
 			e.announce(w, now)
 			e.local.frozenUntil = s.frozenUntil
 		}

@@ -124,8 +124,8 @@ func (e *Engine) check(ctx context.Context, lease time.Duration) (*view, error) 
 // recordLease raises requested to a lease that is to be requested.
 func (e *Engine) recordLease(lease time.Duration) {
 	for {
-		was := e.requested.Load()
-		if int64(lease) <= was || e.requested.CompareAndSwap(was, int64(lease)) {
+		longest := e.requested.Load()
+		if int64(lease) <= longest || e.requested.CompareAndSwap(longest, int64(lease)) {
 			return
 		}
 	}

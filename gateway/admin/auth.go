@@ -121,7 +121,7 @@ func (d *auth) ownHost(r *http.Request) bool {
 	if host == "localhost" || slices.ContainsFunc(d.cfg.Hosts, func(h string) bool { return hostOf(h) == host }) {
 		return true
 	}
-	if own, _, err := net.SplitHostPort(d.cfg.Listen); err == nil && own != "" && hostOf(own) == host {
+	if listenHost, _, err := net.SplitHostPort(d.cfg.Listen); err == nil && listenHost != "" && hostOf(listenHost) == host {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
@@ -138,8 +138,8 @@ func (d *auth) ownHost(r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	own, err := netip.ParseAddrPort(local.String())
-	return err == nil && own.Addr().Unmap() == ip.Unmap()
+	localAddr, err := netip.ParseAddrPort(local.String())
+	return err == nil && localAddr.Addr().Unmap() == ip.Unmap()
 }
 
 // hostOf returns a host without its port, brackets and final dot, in lower case.

@@ -271,11 +271,11 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	err = s.act(ctx, &entry, func() error {
 		// The audit log records the state before the change, and Resolve does not return
 		// it.
-		was, err := s.claim(ctx, id)
+		before, err := s.claim(ctx, id)
 		if err != nil {
 			return err
 		}
-		entry.setBefore(was.Claim)
+		entry.setBefore(before.Claim)
 		records, err := s.records()
 		if err != nil {
 			return err
@@ -286,7 +286,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 		// Read again for the response: Resolve does not return the new record.
 		rec, err := records.Lookup(ctx, id)
 		if out = claim(rec); err != nil { // the claim is resolved, even if it cannot be read again
-			out = was
+			out = before
 		}
 		return nil
 	})
@@ -299,8 +299,8 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 // Stored returns the result for [guard.Records.Resolve], encoded as guards expect it.
 func (v Resolution) Stored() ([]byte, error) {
 	given := 0
-	for _, is := range []bool{v.Result != nil, v.Response != nil, v.Error != ""} {
-		if is {
+	for _, set := range []bool{v.Result != nil, v.Response != nil, v.Error != ""} {
+		if set {
 			given++
 		}
 	}

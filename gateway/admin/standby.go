@@ -95,10 +95,10 @@ func (s *Server) switchTo(ctx context.Context, entry AuditEntry, to standby.Side
 		if err != nil {
 			return err
 		}
-		was := e.State()
+		before := e.State()
 		// The audit log has no field for an epoch, which orders switches as a fence
 		// orders holders.
-		entry.Before = []Before{{State: was.Side.String(), Fence: was.Epoch}}
+		entry.Before = []Before{{State: before.Side.String(), Fence: before.Epoch}}
 		// The engine stores the name, and the APIs of other processes show it.
 		opts := []standby.SwitchOption{standby.By(sanitize(actorOf(ctx).name))}
 		if force {

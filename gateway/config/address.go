@@ -19,20 +19,20 @@ func withDefault[T any](f field[T], def string) field[T] {
 }
 
 // An expandedField is a string in which ${NAME} is replaced from the environment.
-func expandedField[T any](name, about, example string, of func(*T) *string) field[T] {
+func expandedField[T any](name, about, example string, ptr func(*T) *string) field[T] {
 	// Only a few fields expand variables; Parse lists them. Elsewhere ${ is plain text.
-	f := stringField(name, about, example, of)
+	f := stringField(name, about, example, ptr)
 	f.read = func(r *reader, to *T, n *node) {
 		if s, ok := r.expanded(n, name, example); ok {
-			*of(to) = s
+			*ptr(to) = s
 		}
 	}
 	return f
 }
 
 // A listenField is an address to listen on, host:port.
-func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
-	f := withDefault(stringField(name, about, def, of), def)
+func listenField[T any](name, about, def string, ptr func(*T) *string) field[T] {
+	f := withDefault(stringField(name, about, def, ptr), def)
 	f.read = func(r *reader, to *T, n *node) {
 		// listen: 8080 is a common mistake, and YAML reads it as a number.
 		if n.kind == number {
@@ -54,7 +54,7 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 		case bad != nil || number < 0 || number > 65535:
 			r.errorf(n.at, BadValue, "use 1 to 65535, or 0 for a free port", "%s: %s is not a port", name, quote(port))
 		default:
-			*of(to) = s
+			*ptr(to) = s
 		}
 	}
 	return f

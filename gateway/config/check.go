@@ -84,7 +84,7 @@ func (r *reader) checkTokens(c *Config, n *node) {
 		r.errorf(at("path"), BadValue, "write "+DefaultTokenPath, "path: %s is not a path without wildcards", quote(p))
 	}
 	used := func(form string) bool {
-		return slices.ContainsFunc(c.Rules, func(one Rule) bool { return one.Form != "" && (form == "" || one.Form == form) })
+		return slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Form != "" && (form == "" || r.Form == form) })
 	}
 	switch form := c.Tokens.Form; {
 	case r.incomplete: // the rule with the form may be the one that could not be read

@@ -54,7 +54,7 @@ const defaultLongestLease = time.Minute
 
 // enginesField is a list of engine URLs. Each server may occur once: a quorum that counts one
 // server twice is not a majority.
-func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] {
+func enginesField(name, about string, ptr func(*Engine) *[]string) field[Engine] {
 	return field[Engine]{
 		name: name, description: about,
 		read: func(r *reader, e *Engine, n *node) {
@@ -64,20 +64,20 @@ func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] 
 			}
 			for _, item := range n.items {
 				s, ok := r.engine(item, false)
-				if ok && slices.Contains(*of(e), s) {
+				if ok && slices.Contains(*ptr(e), s) {
 					r.errorf(item.at, Duplicate, "name each server once", "the list contains %s twice", quote(redact(s)))
 				}
 				// An invalid URL still counts, so that checkEngine does not report a
 				// short list as well.
-				*of(e) = append(*of(e), s)
+				*ptr(e) = append(*ptr(e), s)
 			}
 		},
 		print: func(e *Engine) *node {
-			shown := slices.Clone(*of(e))
-			for i := range shown {
-				shown[i] = redact(shown[i])
+			redacted := slices.Clone(*ptr(e))
+			for i := range redacted {
+				redacted[i] = redact(redacted[i])
 			}
-			return textList(shown)
+			return textList(redacted)
 		},
 		schema: func() *jsonschema.Schema {
 			return &jsonschema.Schema{Type: "array", Items: textSchema(), MinItems: new(2), Examples: []any{"[redis://a:6379, redis://b:6379]"}}

@@ -148,49 +148,49 @@ func (s shape[T]) schemaOf() *jsonschema.Schema {
 }
 
 // A stringField is a field with one text.
-func stringField[T any](name, about, example string, of func(*T) *string) field[T] {
+func stringField[T any](name, about, example string, ptr func(*T) *string) field[T] {
 	return field[T]{
 		name: name, description: about,
 		read: func(r *reader, to *T, n *node) {
 			if s, ok := r.text(n, name, example); ok {
-				*of(to) = s
+				*ptr(to) = s
 			}
 		},
-		print:  func(t *T) *node { return textNode(*of(t)) },
+		print:  func(t *T) *node { return textNode(*ptr(t)) },
 		schema: func() *jsonschema.Schema { return textSchema(example) },
 	}
 }
 
 // A durationField is a field with a duration within bounds.
-func durationField[T any](name, about string, def, least, most time.Duration, of func(*T) *time.Duration) field[T] {
+func durationField[T any](name, about string, def, least, most time.Duration, ptr func(*T) *time.Duration) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: durationText(def),
 		read: func(r *reader, to *T, n *node) {
 			if d, ok := r.duration(n, name, least, most); ok {
-				*of(to) = d
+				*ptr(to) = d
 			}
 		},
-		print:  func(t *T) *node { return plainNode(durationText(*of(t))) },
+		print:  func(t *T) *node { return plainNode(durationText(*ptr(t))) },
 		schema: func() *jsonschema.Schema { return durationSchema() },
 	}
 }
 
 // A sizeField is a field with a number of bytes within bounds.
-func sizeField[T any, N int | int64](name, about string, def, least, most int64, of func(*T) *N) field[T] {
+func sizeField[T any, N int | int64](name, about string, def, least, most int64, ptr func(*T) *N) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: sizeText(def),
 		read: func(r *reader, to *T, n *node) {
 			if v, ok := r.bytes(n, name, least, most); ok {
-				*of(to) = N(v)
+				*ptr(to) = N(v)
 			}
 		},
-		print:  func(t *T) *node { return plainNode(sizeText(int64(*of(t)))) },
+		print:  func(t *T) *node { return plainNode(sizeText(int64(*ptr(t)))) },
 		schema: sizeSchema,
 	}
 }
 
 // An intField is a field with a whole number within bounds.
-func intField[T any](name, about string, def, least, most int, of func(*T) *int) field[T] {
+func intField[T any](name, about string, def, least, most int, ptr func(*T) *int) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: strconv.Itoa(def),
 		read: func(r *reader, to *T, n *node) {
@@ -201,10 +201,10 @@ func intField[T any](name, about string, def, least, most int, of func(*T) *int)
 			case v < least || v > most:
 				r.errorf(n.at, BadValue, fmt.Sprintf("use %d to %d", least, most), "%s: %d is out of range", name, v)
 			default:
-				*of(to) = v
+				*ptr(to) = v
 			}
 		},
-		print: func(t *T) *node { return plainNode(strconv.Itoa(*of(t))) },
+		print: func(t *T) *node { return plainNode(strconv.Itoa(*ptr(t))) },
 		schema: func() *jsonschema.Schema {
 			return &jsonschema.Schema{Type: "integer", Minimum: new(float64(least)), Maximum: new(float64(most))}
 		},
@@ -212,7 +212,7 @@ func intField[T any](name, about string, def, least, most int, of func(*T) *int)
 }
 
 // A boolField is a field that is true or false.
-func boolField[T any](name, about string, of func(*T) *bool) field[T] {
+func boolField[T any](name, about string, ptr func(*T) *bool) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: "false",
 		read: func(r *reader, to *T, n *node) {
@@ -220,10 +220,10 @@ func boolField[T any](name, about string, of func(*T) *bool) field[T] {
 				r.wrongType(n, name, "be true or false", "write "+name+": true, or leave it out")
 				return
 			}
-			*of(to) = n.text == "true"
+			*ptr(to) = n.text == "true"
 		},
 		print: func(t *T) *node {
-			if !*of(t) {
+			if !*ptr(t) {
 				return nil
 			}
 			return plainNode("true")
@@ -233,46 +233,46 @@ func boolField[T any](name, about string, of func(*T) *bool) field[T] {
 }
 
 // A stringsField is a field with one text or a list of texts.
-func stringsField[T any](name, about, example string, of func(*T) *[]string) field[T] {
+func stringsField[T any](name, about, example string, ptr func(*T) *[]string) field[T] {
 	return field[T]{
 		name: name, description: about,
 		read: func(r *reader, to *T, n *node) {
-			*of(to) = nil
+			*ptr(to) = nil
 			for _, item := range r.each(n, name) {
 				if s, ok := r.text(item, name, example); ok {
-					*of(to) = append(*of(to), s)
+					*ptr(to) = append(*ptr(to), s)
 				}
 			}
 		},
-		print:  func(t *T) *node { return textList(*of(t)) },
+		print:  func(t *T) *node { return textList(*ptr(t)) },
 		schema: func() *jsonschema.Schema { return oneOrMore(textSchema(example)) },
 	}
 }
 
 // An optionalSection is a field with fields of its own; nil if the file does not have it.
-func optionalSection[T, U any](name, about string, s shape[U], create func() *U, of func(*T) **U) field[T] {
+func optionalSection[T, U any](name, about string, s shape[U], create func() *U, ptr func(*T) **U) field[T] {
 	return field[T]{
 		name: name, description: about,
 		read: func(r *reader, to *T, n *node) {
-			*of(to) = create()
-			s.read(r, *of(to), n)
+			*ptr(to) = create()
+			s.read(r, *ptr(to), n)
 		},
 		print: func(t *T) *node {
-			if *of(t) == nil {
+			if *ptr(t) == nil {
 				return nil
 			}
-			return s.print(*of(t))
+			return s.print(*ptr(t))
 		},
 		schema: s.schemaOf,
 	}
 }
 
 // A section is a field with fields of its own; without it, their defaults apply.
-func section[T, U any](name, about string, s shape[U], of func(*T) *U) field[T] {
+func section[T, U any](name, about string, s shape[U], ptr func(*T) *U) field[T] {
 	return field[T]{
 		name: name, description: about,
-		read:   func(r *reader, to *T, n *node) { s.read(r, of(to), n) },
-		print:  func(t *T) *node { return s.print(of(t)) },
+		read:   func(r *reader, to *T, n *node) { s.read(r, ptr(to), n) },
+		print:  func(t *T) *node { return s.print(ptr(t)) },
 		schema: s.schemaOf,
 	}
 }

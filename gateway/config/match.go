@@ -26,8 +26,8 @@ func (r *reader) match(m *Match, n *node) {
 		return
 	}
 	at := n.inside()
-	first, rest, two := strings.Cut(s, " ")
-	if two {
+	first, rest, hasMethod := strings.Cut(s, " ")
+	if hasMethod {
 		// Positions move along with the text, so that a caret points at the wrong word.
 		m.Methods = r.methods(first, at)
 		at.Col += len(first) + 1

@@ -12,7 +12,7 @@ import (
 // applyOptions combines the options of the rule and its preset, and lets package rule
 // parse them.
 func (r *reader) applyOptions(d *ruleDraft, verb pair) {
-	own := d.options
+	options := d.options
 	below, ok := r.preset(d.Preset, d.node.field("preset"), nil)
 	if !ok {
 		return
@@ -21,10 +21,10 @@ func (r *reader) applyOptions(d *ruleDraft, verb pair) {
 	if d.Preset != "" && !r.presetFits(d, below, verb) {
 		return
 	}
-	all := override(below.options, own)
+	all := override(below.options, options)
 	for _, o := range all {
 		// Print shows the preset as the origin of each option that the rule does not set.
-		if !slices.ContainsFunc(own, func(w rule.Option) bool { return w.Name.Text == o.Name.Text }) {
+		if !slices.ContainsFunc(options, func(w rule.Option) bool { return w.Name.Text == o.Name.Text }) {
 			r.setOrigin(o.Name.Text, "preset "+d.Preset)
 		}
 	}

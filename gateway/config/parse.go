@@ -70,17 +70,17 @@ func rulesField() field[Config] {
 		},
 		print: func(c *Config) *node {
 			fields, l := ruleShape(), &node{kind: list, flow: len(c.Rules) == 0}
-			for _, one := range c.Rules {
-				d := &ruleDraft{Rule: one}
+			for _, r := range c.Rules {
+				d := &ruleDraft{Rule: r}
 				// The reader has copied the file's principal into the rule; Print writes
 				// it once.
 				if reflect.DeepEqual(d.Principal, c.Principal) {
 					d.Principal = Principal{}
 				}
 				n := fields.print(d)
-				if one.Preset != "" {
+				if r.Preset != "" {
 					// The comment is behind match, the first field of every rule.
-					n.pairs[0].value.comment = "preset " + one.Preset
+					n.pairs[0].value.comment = "preset " + r.Preset
 				}
 				l.items = append(l.items, n)
 			}

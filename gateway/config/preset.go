@@ -112,8 +112,8 @@ func (r *reader) preset(name string, n *node, trail []string) (presetOptions, bo
 }
 
 // presetHint suggests the preset that was probably meant, or lists all.
-func presetHint(name string, own map[string]*ruleDraft) string {
-	names := append(sorted(builtins), sorted(own)...)
+func presetHint(name string, filePresets map[string]*ruleDraft) string {
+	names := append(sorted(builtins), sorted(filePresets)...)
 	if meant := rule.Meant(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}

@@ -33,12 +33,12 @@ func (r *reader) headerName(s string, n *node) string {
 }
 
 // principalField is shared by the file and its rules.
-func principalField[T any](about string, of func(*T) *Principal) field[T] {
+func principalField[T any](about string, ptr func(*T) *Principal) field[T] {
 	return field[T]{
 		name: "principal", description: about,
-		read: func(r *reader, t *T, n *node) { r.principal(of(t), n) },
+		read: func(r *reader, t *T, n *node) { r.principal(ptr(t), n) },
 		print: func(t *T) *node {
-			switch p := of(t); {
+			switch p := ptr(t); {
 			case p.None:
 				return textNode("none")
 			case p.MTLS:

@@ -96,13 +96,13 @@ func (p *printer) valueOrigin(path string) string {
 		return cmp.Or(o, "default")
 	}
 	up := path[:max(strings.LastIndexByte(path, '.'), 0)]
-	own := path[len(up)+1:]
+	suffix := path[len(up)+1:]
 	// host and header may be inside of match in the file, and are printed beside it.
-	if o, ok := p.origins[up+".match."+own]; ok {
+	if o, ok := p.origins[up+".match."+suffix]; ok {
 		return o
 	}
 	field := up[strings.LastIndexByte(up, '.')+1:]
-	if o, ok := p.origins[up]; ok && (own == "url" || field == "message" || field == "header") {
+	if o, ok := p.origins[up]; ok && (suffix == "url" || field == "message" || field == "header") {
 		return o
 	}
 	if field == "header" {

@@ -140,21 +140,21 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 	}
 	at := n.inside()
 	for _, m := range variable.FindAllStringSubmatchIndex(s, -1) {
-		here := rule.Pos{Line: at.Line, Col: at.Col + m[0]}
+		pos := rule.Pos{Line: at.Line, Col: at.Col + m[0]}
 		name := s[m[2]:m[3]]
 		// All variables are checked before the first is replaced, to report every missing
 		// one.
 		value, set := r.getenv(name)
 		switch {
 		case !variableName.MatchString(name):
-			r.errorf(here, BadValue, "write ${REDIS_URL}", "${%s} is not the name of an environment variable", truncate(name))
+			r.errorf(pos, BadValue, "write ${REDIS_URL}", "${%s} is not the name of an environment variable", truncate(name))
 			ok = false
 		// An empty value usually means that a deployment lacks a secret.
 		case !set || value == "":
-			r.errorf(here, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
+			r.errorf(pos, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
 			ok = false
 		case strings.Contains(value, "${"):
-			r.errorf(here, BadValue, "give it a value without ${", "the environment variable %s refers to another one", name)
+			r.errorf(pos, BadValue, "give it a value without ${", "the environment variable %s refers to another one", name)
 			ok = false
 		}
 	}

@@ -256,12 +256,12 @@ func verbField(name, about, example string) field[ruleDraft] {
 }
 
 // presetField names a preset, of a rule or of another preset.
-func presetField(of func(*ruleDraft) *string) field[ruleDraft] {
+func presetField(ptr func(*ruleDraft) *string) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: "preset", description: "A policy by name: click, form, payment, charge, export, short, long, import, or one under presets.",
 		read: func(r *reader, d *ruleDraft, n *node) {
 			if s, ok := r.text(n, "preset", "payment"); ok {
-				*of(d) = s
+				*ptr(d) = s
 			}
 		},
 		print:  func(*ruleDraft) *node { return nil }, // the options that it stands for are printed

@@ -190,13 +190,13 @@ var adminTokensField = field[Admin]{
 		}
 	},
 	print: func(a *Admin) *node {
-		shown := slices.Clone(a.Tokens)
-		for i := range shown {
-			if shown[i].SHA256 != "" {
-				shown[i].SHA256 = zeroHash
+		redacted := slices.Clone(a.Tokens)
+		for i := range redacted {
+			if redacted[i].SHA256 != "" {
+				redacted[i].SHA256 = zeroHash
 			}
 		}
-		return shapeList(adminTokenShape, shown)
+		return shapeList(adminTokenShape, redacted)
 	},
 	schema: func() *jsonschema.Schema { return oneOrMore(adminTokenShape.schemaOf()) },
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // upstreamField is a URL, a list of URLs, or a mapping with url and options.
-func upstreamField[T any](of func(*T) *Upstream) field[T] {
+func upstreamField[T any](ptr func(*T) *Upstream) field[T] {
 	return field[T]{
 		name: "to", description: "The upstream: a URL, a list of URLs used in turn, or fields.",
-		read:  func(r *reader, t *T, n *node) { r.upstream(of(t), n) },
-		print: func(t *T) *node { return upstreamShape.print(of(t)) },
+		read:  func(r *reader, t *T, n *node) { r.upstream(ptr(t), n) },
+		print: func(t *T) *node { return upstreamShape.print(ptr(t)) },
 		schema: func() *jsonschema.Schema {
 			s := oneOrMore(textSchema("http://127.0.0.1:9000"))
 			s.AnyOf = append(s.AnyOf, upstreamShape.schemaOf())

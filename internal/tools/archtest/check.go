@@ -41,13 +41,13 @@ func Check(pkgs []Package) []string {
 }
 
 // stray returns a line for each import of one of our packages that no pattern allows.
-func stray(from, how string, imports, patterns []string) []string {
+func stray(from, relation string, imports, patterns []string) []string {
 	var wrong []string
 	slices.Sort(imports)
 	for _, p := range slices.Compact(imports) {
 		to, ok := Ours(p)
 		if ok && !slices.ContainsFunc(patterns, func(pattern string) bool { return covers(pattern, to) }) {
-			wrong = append(wrong, fmt.Sprintf("%s: %s %s", from, how, to))
+			wrong = append(wrong, fmt.Sprintf("%s: %s %s", from, relation, to))
 		}
 	}
 	return wrong

@@ -60,8 +60,8 @@ func (l laws) dropGroups(names []string) {
 
 // having returns the laws with a state, sorted.
 func (l laws) having(s state) (names []string) {
-	for name, is := range l {
-		if is == s {
+	for name, state := range l {
+		if state == s {
 			names = append(names, name)
 		}
 	}

@@ -22,15 +22,15 @@ func (s set) test(root, tmp string, m mutant) trial {
 
 // soundTests runs the tests of all mutants on the unchanged source, by package.
 func (s set) soundTests(ctx context.Context, root, tmp string) (all outcome, _ error) {
-	of := map[string][]string{}
+	testsOf := map[string][]string{}
 	for _, m := range s.mutants {
 		pkg, test, _ := strings.Cut(s.tests[m.name], ".")
-		if !slices.Contains(of[pkg], test) {
-			of[pkg] = append(of[pkg], test)
+		if !slices.Contains(testsOf[pkg], test) {
+			testsOf[pkg] = append(testsOf[pkg], test)
 		}
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(of)) {
-		t := trial{mutant: mutant{name: "none"}, root: root, dir: root, pkg: "./" + pkg, timeout: s.timeout, tests: of[pkg]}
+	for _, pkg := range slices.Sorted(maps.Keys(testsOf)) {
+		t := trial{mutant: mutant{name: "none"}, root: root, dir: root, pkg: "./" + pkg, timeout: s.timeout, tests: testsOf[pkg]}
 		t.tmp = filepath.Join(tmp, "none-"+strings.ReplaceAll(pkg, "/", "-"))
 		o, err := t.run(ctx)
 		if err != nil {

@@ -86,9 +86,9 @@ func (t tree) imports() (map[string][]string, error) {
 // drawn returns the box of a package in the picture. The internal packages share one
 // box; so do a command and the packages below it.
 func drawn(importPath string) (string, bool) {
-	pkg, ours := archtest.Ours(importPath)
+	pkg, isOurs := archtest.Ours(importPath)
 	room, ok := archtest.Of(pkg)
-	if !ours || !ok || !slices.ContainsFunc(archtest.Product, func(r archtest.Room) bool { return r.Path == room.Path }) {
+	if !isOurs || !ok || !slices.ContainsFunc(archtest.Product, func(r archtest.Room) bool { return r.Path == room.Path }) {
 		return "", false
 	}
 	if strings.HasPrefix(pkg, "internal/") {

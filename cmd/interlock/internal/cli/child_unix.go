@@ -67,8 +67,8 @@ func (g group) restoreTerminal() {
 	}
 	signal.Ignore(syscall.SIGTTOU)
 	defer signal.Reset(syscall.SIGTTOU)
-	own := int32(syscall.Getpgrp())
-	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, g.terminal.Fd(), syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&own)))
+	ownGroup := int32(syscall.Getpgrp())
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, g.terminal.Fd(), syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&ownGroup)))
 }
 
 // foreground returns the terminal's foreground process group.

@@ -70,8 +70,8 @@ const valueAnnotation = "value"
 
 // valueOf returns the placeholder of a flag's value, or "" for a switch.
 func valueOf(f *pflag.Flag) string {
-	if own := f.Annotations[valueAnnotation]; len(own) > 0 {
-		return own[0]
+	if annotated := f.Annotations[valueAnnotation]; len(annotated) > 0 {
+		return annotated[0]
 	}
 	return values[f.Name]
 }

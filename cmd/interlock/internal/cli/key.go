@@ -98,11 +98,11 @@ func records(ctx context.Context, r *remote, which keyFilter, limit int) (list c
 	// The filter by state runs here, not on the server, so one page may yield few
 	// records.
 	for cursor := ""; ; {
-		some, next, err := all.From(ctx, which.pattern, cursor)
+		page, next, err := all.From(ctx, which.pattern, cursor)
 		if err != nil {
 			return list, err
 		}
-		for _, rec := range some {
+		for _, rec := range page {
 			// A scan may return a key twice.
 			if which.state != "" && rec.State.String() != which.state || seen[rec.Key] {
 				continue

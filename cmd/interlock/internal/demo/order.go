@@ -60,7 +60,7 @@ func (o *Order) place(ctx context.Context) (int64, error) {
 }
 
 // submit runs all submissions at once and waits for them. It returns the first error.
-func (o *Order) submit(ctx context.Context, one func(context.Context) error) error {
+func (o *Order) submit(ctx context.Context, submitOnce func(context.Context) error) error {
 	var (
 		start = make(chan struct{}) // closed to release all submissions at once
 		all   sync.WaitGroup
@@ -70,7 +70,7 @@ func (o *Order) submit(ctx context.Context, one func(context.Context) error) err
 		// Waited for below.
 		all.Go(func() {
 			<-start
-			first <- one(ctx)
+			first <- submitOnce(ctx)
 		})
 	}
 	close(start)

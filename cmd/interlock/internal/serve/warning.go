@@ -24,7 +24,7 @@ const (
 // Warnings returns the warnings about a configuration. Package cli has the text of each
 // warning. The admin API itself warns about missing tokens.
 func Warnings(c *config.Config) (all []Warning) {
-	some := func(is func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, is) }
+	anyRule := func(matches func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, matches) }
 	for _, x := range []struct {
 		warning Warning
 		is      bool
@@ -32,10 +32,10 @@ func Warnings(c *config.Config) (all []Warning) {
 		{NoRules, len(c.Rules) == 0},
 		{Memory, c.Engine.URL == "memory"},
 		// Only guards have a policy with a name; a lock without a principal is fine.
-		{NoPrincipal, some(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
-		{Rerun, some(weak(guard.WeakRerun))},
-		{ShortRetain, some(weak(guard.WeakRetain))},
-		{OptionalKey, some(func(r config.Rule) bool { return r.Optional })},
+		{NoPrincipal, anyRule(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
+		{Rerun, anyRule(weak(guard.WeakRerun))},
+		{ShortRetain, anyRule(weak(guard.WeakRetain))},
+		{OptionalKey, anyRule(func(r config.Rule) bool { return r.Optional })},
 	} {
 		if x.is {
 			all = append(all, x.warning)
