@@ -20,10 +20,10 @@ func ParseTemplate(text string, at Pos) (*Template, error) {
 
 // A templateParser reads one template.
 type templateParser struct {
-	text    string
-	pieces  []piece
-	literal []byte // the text since the last part; escaped, except its colons
-	parted  bool   // a part may follow: literal has a colon, or there was no part yet
+	text        string
+	pieces      []piece
+	literal     []byte // the text since the last part; escaped, except its colons
+	partAllowed bool   // a part may follow: literal has a colon, or there was no part yet
 }
 
 // A templateMistake is a mistake in a template with its byte offset.
@@ -40,7 +40,7 @@ func (p *templateParser) parse() *templateMistake {
 	if err := p.checkText(); err != nil {
 		return err
 	}
-	p.parted = true // no separator is needed before the first part
+	p.partAllowed = true // no separator is needed before the first part
 	for i := 0; i < len(p.text); {
 		rest := p.text[i:]
 		switch {
@@ -86,7 +86,7 @@ func (p *templateParser) checkText() *templateMistake {
 // char adds a byte of literal text.
 func (p *templateParser) char(c byte) {
 	if c == ':' {
-		p.parted = true
+		p.partAllowed = true
 		p.literal = append(p.literal, c)
 		return
 	}
@@ -99,7 +99,7 @@ func (p *templateParser) part(offset int) (int, *templateMistake) {
 	if !closed {
 		return 0, mistakeAt(offset, "this { is not closed: write {path.id}, or {{ for a literal brace")
 	}
-	if !p.parted {
+	if !p.partAllowed {
 		return 0, mistakeAt(offset, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
 	}
 	where, name, dotted := strings.Cut(inside, ".")
@@ -121,7 +121,7 @@ func (p *templateParser) part(offset int) (int, *templateMistake) {
 	}
 	p.flush()
 	p.pieces = append(p.pieces, piece{place: place, name: name, typ: Type(typ)})
-	p.parted = false
+	p.partAllowed = false
 	return len(inside) + 2, nil
 }
 

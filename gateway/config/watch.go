@@ -20,8 +20,8 @@ const pollInterval = 30 * time.Second
 
 // Watch calls changed each time the content of a file changes, until ctx is done; then it
 // returns nil. A file that is invalid or missing is reported once, as an error. Watch
-// does not report writes that change nothing. Loaded is the content in use: if the file has
-// another one when the watch begins, Watch reports that first.
+// does not report writes that change nothing. loaded is the content in use: if the file
+// already differs when the watch begins, Watch reports that first.
 //
 // It watches the directory, not the file: editors rename a new file over the old one, and
 // Kubernetes replaces a symbolic link.

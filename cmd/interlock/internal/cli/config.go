@@ -35,7 +35,7 @@ func (p *program) config() *cobra.Command {
 	}
 	c.AddCommand(p.configInit(), p.configValidate(), p.configFmt(), p.configShow(), p.configSchema())
 	for _, sub := range c.Commands() {
-		sub.DisableFlagsInUseLine = true // Use has them
+		sub.DisableFlagsInUseLine = true // Use already lists the flags
 		sub.Flags().SortFlags = false
 	}
 	return c

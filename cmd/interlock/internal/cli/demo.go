@@ -48,7 +48,7 @@ func (p *program) demo() *cobra.Command {
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDemo(c, &f) },
 
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	flags := c.Flags()
 	flags.SortFlags = false

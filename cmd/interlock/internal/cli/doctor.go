@@ -45,7 +45,7 @@ func (p *program) doctor() *cobra.Command {
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDoctor(c, &f) },
 
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	flags := c.Flags()
 	flags.SortFlags = false

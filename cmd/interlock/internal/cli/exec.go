@@ -48,7 +48,7 @@ func (p *program) exec() *cobra.Command {
 		Args: cobra.ArbitraryArgs, // checkExec validates them, with the position of --
 		RunE: func(c *cobra.Command, args []string) error { return p.runExec(c, &f, args) },
 
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	flags := c.Flags()
 	flags.SortFlags = false

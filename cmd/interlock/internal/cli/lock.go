@@ -69,7 +69,7 @@ func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags,
 			}
 			return r.classify(c.Context(), run(c, r, f, args))
 		},
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	c.SuggestFor = synonyms[c.Name()] // used by unknownCommand, not by cobra
 	c.Flags().SortFlags = false

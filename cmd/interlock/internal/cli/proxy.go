@@ -30,7 +30,7 @@ func (p *program) proxy() *cobra.Command {
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runProxy(c, &f) },
 
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	flags := c.Flags()
 	flags.SortFlags = false

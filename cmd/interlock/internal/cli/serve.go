@@ -39,7 +39,7 @@ func (p *program) serve() *cobra.Command {
 			return p.runGateway(c, &f, o)
 		},
 
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&file, "config", configFile, p.say(i18n.FlagConfigFile))

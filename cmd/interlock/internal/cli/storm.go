@@ -56,7 +56,7 @@ func (p *program) storm() *cobra.Command {
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStorm(c, &f) },
 
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	flags := c.Flags()
 	flags.SortFlags = false

@@ -35,7 +35,7 @@ func (p *program) switchSides() *cobra.Command {
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runSwitch(c, &f) },
 
-		DisableFlagsInUseLine: true, // Use has them
+		DisableFlagsInUseLine: true, // Use already lists the flags
 	}
 	flags := c.Flags()
 	flags.SortFlags = false

@@ -37,7 +37,7 @@ func (p *program) weaving() []*cobra.Command {
 		{Use: "cover-shim TOOL [ARGUMENTS]", Short: p.say(i18n.AboutShim), RunE: p.toolexec(weave.CoverShim), Hidden: true},
 	}
 	for _, c := range all {
-		c.DisableFlagsInUseLine = true // Use has them
+		c.DisableFlagsInUseLine = true // Use already lists the flags
 		switch c.Name() {
 		case "go", "overlay", "lint", "weave", "cover-shim":
 			c.DisableFlagParsing = true // the flags belong to the go command
