@@ -76,10 +76,10 @@ var callLaws = []law{
 	{"a nil lock runs the work without a lock", func(t *testing.T, w *world) {
 		var mutex *interlock.Mutex
 		var multi *interlock.Multi
-		for _, none := range []interlock.Locker{nil, mutex, multi} {
-			n, err := interlock.Call(t.Context(), none, func(context.Context) (int, error) { return 42, nil })
+		for _, nilLock := range []interlock.Locker{nil, mutex, multi} {
+			n, err := interlock.Call(t.Context(), nilLock, func(context.Context) (int, error) { return 42, nil })
 			if n != 42 || err != nil {
-				t.Errorf("Call with a nil %T = %d, %v; want 42, nil", none, n, err)
+				t.Errorf("Call with a nil %T = %d, %v; want 42, nil", nilLock, n, err)
 			}
 		}
 		if n := w.client.Stats().Acquired; n != 0 {

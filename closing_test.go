@@ -20,7 +20,7 @@ var closingLaws = []law{
 			ctx, _ := lock(t, w.client.Mutex(fmt.Sprintf("k:%d", i)))
 			ctxs = append(ctxs, ctx)
 		}
-		_, theirs := lock(t, w.another().Mutex("other:1"))
+		_, otherHold := lock(t, w.another().Mutex("other:1"))
 		if n := w.client.Stats().Live; n != 200 {
 			t.Errorf("%d live holds, want 200", n)
 		}
@@ -35,7 +35,7 @@ var closingLaws = []law{
 		if s := w.client.Stats(); s.Live != 0 || s.Dropped != 200 {
 			t.Errorf("%d live and %d dropped holds, want 0 and 200", s.Live, s.Dropped)
 		}
-		unlock(t, theirs)
+		unlock(t, otherHold)
 		wantFree(t, w.client.Mutex("k:1")) // the client still works
 	}},
 	{"Close waits for holders and does not disturb them", func(t *testing.T, w *world) {

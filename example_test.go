@@ -189,11 +189,11 @@ func ExampleKey() {
 // the lock.
 func ExampleWithOwner() {
 	saga := interlock.WithOwner(ctx, "saga-7")
-	_, here, _ := client.Mutex("order:42").Lock(saga)
-	_, there, err := client.Mutex("order:42").TryLock(saga)
-	fmt.Println(err, here.Fence() == there.Fence())
-	here.Unlock()
-	there.Unlock()
+	_, first, _ := client.Mutex("order:42").Lock(saga)
+	_, second, err := client.Mutex("order:42").TryLock(saga)
+	fmt.Println(err, first.Fence() == second.Fence())
+	first.Unlock()
+	second.Unlock()
 	// Output: <nil> true
 }
 

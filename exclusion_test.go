@@ -145,10 +145,10 @@ var exclusionLaws = []law{
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		type mine struct{}
 		ctx := context.WithValue(t.Context(), mine{}, true)
-		got, none, err := w.client.Mutex("k:1").TryLock(ctx)
+		got, noHold, err := w.client.Mutex("k:1").TryLock(ctx)
 		wantErr(t, err, interlock.ErrContended)
-		if got != ctx || none != nil {
-			t.Errorf("TryLock = %v, %v; want the caller's context and no hold", got, none)
+		if got != ctx || noHold != nil {
+			t.Errorf("TryLock = %v, %v; want the caller's context and no hold", got, noHold)
 		}
 		unlock(t, hold)
 	}},

@@ -227,16 +227,16 @@ var faultLaws = []law{
 			ctx, cancel := context.WithCancel(t.Context())
 			left := make(chan *interlock.Hold, 1)
 			go func() {
-				_, mine, _ := w.client.Mutex("k:1").Lock(ctx)
-				left <- mine
+				_, hold, _ := w.client.Mutex("k:1").Lock(ctx)
+				left <- hold
 			}()
 			synctest.Wait()
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
 			before := w.client.Stats().ReleaseFailed
 			cancel()
 			_ = hold.Unlock()
-			if mine := <-left; mine != nil {
-				_ = mine.Unlock()
+			if ownHold := <-left; ownHold != nil {
+				_ = ownHold.Unlock()
 			}
 			w.client.Idle()
 			if n := w.client.Stats().ReleaseFailed - before; n != 1 {
@@ -253,8 +253,8 @@ var faultLaws = []law{
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if _, mine, err := m.Lock(ctx); err == nil {
-				_ = mine.Unlock()
+			if _, hold, err := m.Lock(ctx); err == nil {
+				_ = hold.Unlock()
 			}
 		}()
 		synctest.Wait()

@@ -20,8 +20,8 @@ var localQueueLaws = []law{
 		before := w.engine.Calls(enginetest.OpAcquire)
 		for range 100 {
 			go func() {
-				if _, mine, err := w.client.Mutex("k:1").Lock(t.Context()); err == nil {
-					_ = mine.Unlock()
+				if _, hold, err := w.client.Mutex("k:1").Lock(t.Context()); err == nil {
+					_ = hold.Unlock()
 				}
 			}()
 		}
@@ -109,7 +109,7 @@ var localQueueLaws = []law{
 	{"another process gets its chance after nine holders", func(t *testing.T, w *world) {
 		other := w.another()
 		stop := time.Now().Add(10 * time.Second)
-		mine, theirs := 0, 0
+		grants, otherGrants := 0, 0
 		work := func(c *interlock.Client, n *int) {
 			for time.Now().Before(stop) {
 				_ = c.Mutex("k:1").Do(t.Context(), func(context.Context) error {
@@ -121,13 +121,13 @@ var localQueueLaws = []law{
 		}
 		together(40, func(i int) {
 			if i%2 == 0 {
-				work(w.client, &mine)
+				work(w.client, &grants)
 			} else {
-				work(other, &theirs)
+				work(other, &otherGrants)
 			}
 		})
-		if mine == 0 || theirs == 0 || mine > 2*theirs || theirs > 2*mine {
-			t.Errorf("one process held the lock %d times, the other %d times; want neither more than twice as often", mine, theirs)
+		if grants == 0 || otherGrants == 0 || grants > 2*otherGrants || otherGrants > 2*grants {
+			t.Errorf("one process held the lock %d times, the other %d times; want neither more than twice as often", grants, otherGrants)
 		}
 	}},
 	{"a process that locks again at once does not overtake a waiting process", func(t *testing.T, w *world) {
@@ -136,9 +136,9 @@ var localQueueLaws = []law{
 			_, hold := lock(t, w.client.Mutex("k:1"))
 			order := make(chan string, 2)
 			go func() {
-				_, theirs := lock(t, other.Mutex("k:1"))
+				_, otherHold := lock(t, other.Mutex("k:1"))
 				order <- "other"
-				unlock(t, theirs)
+				unlock(t, otherHold)
 			}()
 			synctest.Wait() // the other process listens
 			unlock(t, hold)
@@ -184,11 +184,11 @@ var localQueueLaws = []law{
 		}
 	}},
 	{"a process that may not queue at the engine still gets its locks", func(t *testing.T, w *world) {
-		mine, other := w.on(unqueued{Engine: w.engine, err: errors.New("NOPERM")}), w.another()
+		refused, other := w.on(unqueued{Engine: w.engine, err: errors.New("NOPERM")}), w.another()
 		stop := time.Now().Add(time.Second)
 		counts := make([]atomic.Int64, 2)
 		together(8, func(i int) {
-			m := []*interlock.Client{mine, other}[i%2].Mutex("k:1")
+			m := []*interlock.Client{refused, other}[i%2].Mutex("k:1")
 			for time.Now().Before(stop) {
 				if err := m.Do(t.Context(), func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
 					t.Error(err)
@@ -202,11 +202,11 @@ var localQueueLaws = []law{
 	}},
 	{"a process queues for other keys although one key cannot be queued for", func(t *testing.T, w *world) {
 		queued := new(atomic.Int64)
-		mine, other := w.on(unqueued{Engine: w.engine, err: engine.ErrKind, key: "k:1", queued: queued}), w.another()
+		refused, other := w.on(unqueued{Engine: w.engine, err: engine.ErrKind, key: "k:1", queued: queued}), w.another()
 		for _, key := range []string{"k:1", "k:2"} {
 			stop := time.Now().Add(time.Second)
 			together(8, func(i int) {
-				m := []*interlock.Client{mine, other}[i%2].Mutex(key)
+				m := []*interlock.Client{refused, other}[i%2].Mutex(key)
 				for time.Now().Before(stop) {
 					if err := m.Do(t.Context(), func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
 						t.Error(err)
@@ -225,8 +225,8 @@ var localQueueLaws = []law{
 		synctest.Wait()
 		got := make(chan *interlock.Hold, 1)
 		go func() {
-			_, mine := lock(t, w.client.Mutex("k:1"))
-			got <- mine
+			_, hold := lock(t, w.client.Mutex("k:1"))
+			got <- hold
 		}()
 		synctest.Wait()
 		cancel() // the leader gives up, and the waiter behind it leads
@@ -242,63 +242,63 @@ var localQueueLaws = []law{
 		_, hold := lock(t, m)
 		got := make(chan *interlock.Hold, 1)
 		go func() {
-			_, mine := lock(t, m)
-			got <- mine
+			_, hold := lock(t, m)
+			got <- hold
 		}()
 		time.Sleep(3500 * time.Millisecond) // 8.5 s left, to be renewed at 4 s
 		before := w.engine.Calls(enginetest.OpAcquire)
 		unlock(t, hold)
-		mine := <-got
+		ownHold := <-got
 		if w.engine.Calls(enginetest.OpAcquire) == before {
 			t.Error("the lock was handed over without asking the engine")
 		}
-		if mine.Left() < 11*time.Second {
-			t.Errorf("Left() = %v, want at least 11s", mine.Left())
+		if ownHold.Left() < 11*time.Second {
+			t.Errorf("Left() = %v, want at least 11s", ownHold.Left())
 		}
-		unlock(t, mine)
+		unlock(t, ownHold)
 	}},
 	{"an explicit lease is renewed once for the next waiter", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Lease(12*time.Second))
 		_, hold := lock(t, m)
 		got := make(chan *interlock.Hold, 1)
 		go func() {
-			_, mine := lock(t, m)
-			got <- mine
+			_, hold := lock(t, m)
+			got <- hold
 		}()
 		time.Sleep(400 * time.Millisecond)
 		unlock(t, hold)
-		mine := <-got
+		ownHold := <-got
 		if n := w.engine.Calls(enginetest.OpRenew); n != 1 {
 			t.Errorf("renewed %d times, want once", n)
 		}
-		if mine.Left() < 11*time.Second {
-			t.Errorf("Left() = %v, want at least 11s", mine.Left())
+		if ownHold.Left() < 11*time.Second {
+			t.Errorf("Left() = %v, want at least 11s", ownHold.Left())
 		}
-		unlock(t, mine)
+		unlock(t, ownHold)
 	}},
 	{"a lock is not handed over to a waiter with other terms", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		got := make(chan *interlock.Hold, 1)
 		go func() {
-			_, mine := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
-			got <- mine
+			_, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
+			got <- hold
 		}()
 		synctest.Wait()
 		unlock(t, hold)
-		mine := <-got
-		if mine.Left() > time.Second {
-			t.Errorf("Left() = %v, want at most 1s", mine.Left())
+		ownHold := <-got
+		if ownHold.Left() > time.Second {
+			t.Errorf("Left() = %v, want at most 1s", ownHold.Left())
 		}
 		time.Sleep(2 * time.Second)
 		wantFree(t, w.another().Mutex("k:1"))
-		_ = mine.Unlock()
+		_ = ownHold.Unlock()
 	}},
 	{"a lost lock is not handed over", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		got := make(chan *interlock.Hold, 1)
 		go func() {
-			_, mine := lock(t, w.client.Mutex("k:1"))
-			got <- mine
+			_, hold := lock(t, w.client.Mutex("k:1"))
+			got <- hold
 		}()
 		synctest.Wait()
 		w.client.StepWall(time.Hour)
@@ -315,8 +315,8 @@ var localQueueLaws = []law{
 			left := make(chan struct{})
 			go func() {
 				defer close(left)
-				if _, mine, err := w.client.Mutex("k:1").Lock(ctx); err == nil {
-					_ = mine.Unlock()
+				if _, hold, err := w.client.Mutex("k:1").Lock(ctx); err == nil {
+					_ = hold.Unlock()
 				}
 			}()
 			synctest.Wait()
@@ -356,11 +356,11 @@ var localQueueLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
 		go func() { _ = hold.Unlock() }()
 		synctest.Wait()
-		_, mine, err := w.client.Mutex("k:1").TryLock(t.Context())
+		_, ownHold, err := w.client.Mutex("k:1").TryLock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		unlock(t, mine)
+		unlock(t, ownHold)
 	}},
 }
 

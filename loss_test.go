@@ -87,14 +87,14 @@ var lossLaws = []law{
 			learned <- time.Now()
 		}()
 		other := w.on(w.memory) // not cut off
-		_, theirs := lock(t, other.Mutex("k:1"))
+		_, otherHold := lock(t, other.Mutex("k:1"))
 		granted := time.Now()
 		if at := <-learned; !at.Before(granted) {
 			t.Errorf("the holder learned of the loss at %v, want before the next grant at %v", at, granted)
 		}
 		wantErr(t, context.Cause(ctx), interlock.ErrExpired)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
-		unlock(t, theirs)
+		unlock(t, otherHold)
 	}},
 	{"the deadline counts from before the renewal was sent", func(t *testing.T, w *world) {
 		// The renewal is applied at once, but its reply takes 1.9 s.
@@ -128,10 +128,10 @@ var lossLaws = []law{
 	{"a late unlock never releases a successor's lock (L3)", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
 		time.Sleep(2 * time.Second)
-		_, theirs := lock(t, w.another().Mutex("k:1"))
+		_, otherHold := lock(t, w.another().Mutex("k:1"))
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 		wantBusy(t, w.another().Mutex("k:1"))
-		unlock(t, theirs)
+		unlock(t, otherHold)
 	}},
 	{"an unlock that finds the lock gone says that it was lost", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
@@ -145,10 +145,10 @@ var lossLaws = []law{
 	{"an unlock that finds another holder does not touch its lock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.memory.Evict("k:1")
-		_, theirs := lock(t, w.another().Mutex("k:1"))
+		_, otherHold := lock(t, w.another().Mutex("k:1"))
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 		wantBusy(t, w.another().Mutex("k:1"))
-		unlock(t, theirs)
+		unlock(t, otherHold)
 	}},
 	{"a machine that slept finds its locks lost although its monotonic clock stopped", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
@@ -214,18 +214,18 @@ var lossLaws = []law{
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		got := make(chan *interlock.Hold)
 		go func() {
-			_, mine, err := w.client.Mutex("k:1").Lock(t.Context())
+			_, hold, err := w.client.Mutex("k:1").Lock(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
-			got <- mine
+			got <- hold
 		}()
 		synctest.Wait()
 		w.memory.Evict("k:1")
-		mine := <-got // although the first holder has not unlocked
+		ownHold := <-got // although the first holder has not unlocked
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 		wantBusy(t, w.another().Mutex("k:1"))
-		unlock(t, mine)
+		unlock(t, ownHold)
 	}},
 	{"a released lock cannot be lost", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
@@ -250,16 +250,16 @@ func TestHandOverAfterSleep(t *testing.T) {
 	_, hold := lock(t, c.Mutex("k:1"))
 	got := make(chan *interlock.Hold, 1)
 	go func() {
-		_, mine, _ := c.Mutex("k:1").Lock(t.Context())
-		got <- mine
+		_, hold, _ := c.Mutex("k:1").Lock(t.Context())
+		got <- hold
 	}()
 	for c.Stats().Waiting == 0 {
 		runtime.Gosched()
 	}
 	unlock(t, hold)
-	mine := <-got
-	if c.Stats().HandedOver != 1 || mine.Left() < lease/2 {
-		t.Errorf("the lock was handed over %d times, with %v left of %v; want once, with at least half", c.Stats().HandedOver, mine.Left(), lease)
+	ownHold := <-got
+	if c.Stats().HandedOver != 1 || ownHold.Left() < lease/2 {
+		t.Errorf("the lock was handed over %d times, with %v left of %v; want once, with at least half", c.Stats().HandedOver, ownHold.Left(), lease)
 	}
-	unlock(t, mine)
+	unlock(t, ownHold)
 }

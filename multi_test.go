@@ -51,7 +51,7 @@ var multiLaws = []law{
 		}
 	}},
 	{"TryLock acquires none if one is held", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
 		_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}).TryLock(t.Context())
 		var busy *interlock.ContendedError
 		if !errors.As(err, &busy) || busy.Key != "k:2" {
@@ -59,15 +59,15 @@ var multiLaws = []law{
 		}
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:3"))
-		unlock(t, theirs)
+		unlock(t, otherHold)
 	}},
 	{"while a Multi waits for a lock, it holds the earlier ones and not the later ones", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
 		a := newArrivals(t)
 		a.arrive(t.Context(), 1, w.client.Multi([]string{"k:1", "k:2", "k:3"}))
 		wantBusy(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:3"))
-		unlock(t, theirs)
+		unlock(t, otherHold)
 		a.want(1, 1)
 	}},
 	{"two callers with the same keys in another order do not deadlock", func(t *testing.T, w *world) {
@@ -104,14 +104,14 @@ var multiLaws = []law{
 		})
 	}},
 	{"when the wait ends, no lock is kept", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
 		wantIn(t, time.Second, time.Second, func() {
 			_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}, interlock.Wait(time.Second)).Lock(t.Context())
 			wantErr(t, err, interlock.ErrContended)
 		})
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:3"))
-		unlock(t, theirs)
+		unlock(t, otherHold)
 	}},
 	{"Wait bounds the whole wait for several locks", func(t *testing.T, w *world) {
 		_, one := lock(t, w.another().Mutex("k:1"))
@@ -157,8 +157,8 @@ var multiLaws = []law{
 		}
 	}},
 	{"held locks are renewed while the Multi waits for the rest", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
-		time.AfterFunc(time.Hour, func() { _ = theirs.Unlock() })
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(time.Hour, func() { _ = otherHold.Unlock() })
 		ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}))
 		if ctx.Err() != nil {
 			t.Error(context.Cause(ctx))
@@ -166,16 +166,16 @@ var multiLaws = []law{
 		unlock(t, hold)
 	}},
 	{"explicit leases of a Multi expire together", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
-		time.AfterFunc(8*time.Second, func() { _ = theirs.Unlock() })
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(8*time.Second, func() { _ = otherHold.Unlock() })
 		ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}, interlock.Lease(10*time.Second)))
 		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
 	{"explicit leases are renewed while the Multi waits, and MaxHold counts from when all are held", func(t *testing.T, w *world) {
 		for _, opt := range []interlock.Option{interlock.Lease(time.Second), interlock.MaxHold(time.Second)} {
-			_, theirs := lock(t, w.another().Mutex("k:2"))
-			time.AfterFunc(time.Minute, func() { _ = theirs.Unlock() })
+			_, otherHold := lock(t, w.another().Mutex("k:2"))
+			time.AfterFunc(time.Minute, func() { _ = otherHold.Unlock() })
 			ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}, opt))
 			wantIn(t, 900*time.Millisecond, time.Second, func() { <-ctx.Done() })
 			wantErr(t, hold.Unlock(), interlock.ErrLost)
@@ -183,10 +183,10 @@ var multiLaws = []law{
 		}
 	}},
 	{"leases that cannot be renewed together fail the Multi", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(5*time.Second, func() {
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
-			_ = theirs.Unlock()
+			_ = otherHold.Unlock()
 		})
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Lease(10*time.Second)).Lock(t.Context())
 		wantErr(t, err, interlock.ErrUnavailable)
@@ -196,21 +196,21 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:2"))
 	}},
 	{"losing one lock before all are held is reported as a loss", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(5*time.Second, func() {
 			w.memory.Evict("k:1")
-			_ = theirs.Unlock()
+			_ = otherHold.Unlock()
 		})
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Lease(10*time.Second)).Lock(t.Context())
 		wantErr(t, err, interlock.ErrLost)
 		wantErr(t, err, interlock.ErrNotHolder)
 	}},
 	{"losing one lock while waiting for another is reported as a loss", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(time.Second, func() { w.memory.Evict("k:1") })
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(t.Context())
 		wantErr(t, err, interlock.ErrLost)
-		unlock(t, theirs)
+		unlock(t, otherHold)
 	}},
 	{"Wait bounds the first attempt, too", func(t *testing.T, w *world) {
 		for _, do := range []enginetest.Action{enginetest.Refuse, enginetest.Hang} {
@@ -247,8 +247,8 @@ var multiLaws = []law{
 		}
 	}},
 	{"Left of a Multi is that of the lock that expires first", func(t *testing.T, w *world) {
-		_, theirs := lock(t, w.another().Mutex("k:2"))
-		time.AfterFunc(time.Second, func() { _ = theirs.Unlock() })
+		_, otherHold := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(time.Second, func() { _ = otherHold.Unlock() })
 		_, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"})) // the first is a second older
 		if left := hold.Left(); left > lease-time.Second {
 			t.Errorf("Left() = %v, want at most that of the first lock", left)

@@ -105,10 +105,10 @@ var ownershipLaws = []law{
 		m := w.client.Mutex("k:1", interlock.Reentrant())
 		ctx, hold := lock(t, m)
 		unlock(t, hold)
-		_, theirs := lock(t, w.another().Mutex("k:1"))
+		_, otherHold := lock(t, w.another().Mutex("k:1"))
 		_, _, err := m.TryLock(context.WithoutCancel(ctx))
 		wantErr(t, err, interlock.ErrContended)
-		unlock(t, theirs)
+		unlock(t, otherHold)
 		_, again, err := m.TryLock(context.WithoutCancel(ctx))
 		if err != nil {
 			t.Fatalf("TryLock = %v, want the free lock although the context carries an ended hold", err)
@@ -127,20 +127,20 @@ var ownershipLaws = []law{
 		unlock(t, hold)
 	}},
 	{"a named owner enters from another process, and the engine counts", func(t *testing.T, w *world) {
-		as := func(name string) context.Context { return interlock.WithOwner(t.Context(), name) }
-		here, there := w.client.Mutex("k:1"), w.another().Mutex("k:1")
-		_, a, err := here.Lock(as("saga-7"))
+		ctxOf := func(name string) context.Context { return interlock.WithOwner(t.Context(), name) }
+		first, second := w.client.Mutex("k:1"), w.another().Mutex("k:1")
+		_, a, err := first.Lock(ctxOf("saga-7"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, b, err := there.TryLock(as("saga-7"))
+		_, b, err := second.TryLock(ctxOf("saga-7"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if a.Fence() != b.Fence() || a.Holder() != b.Holder() {
 			t.Errorf("the holders are %s and %s, want the same holder and fence", a.Holder(), b.Holder())
 		}
-		if _, _, err := there.TryLock(as("saga-8")); !errors.Is(err, interlock.ErrContended) {
+		if _, _, err := second.TryLock(ctxOf("saga-8")); !errors.Is(err, interlock.ErrContended) {
 			t.Errorf("TryLock of another owner = %v, want ErrContended", err)
 		}
 		unlock(t, a)

@@ -33,18 +33,18 @@ func (l *lastRequest) Acquire(ctx context.Context, r engine.Request) (engine.Gra
 // Requirements T1, T14: readers share the lock, a writer is alone.
 var rwmutexLaws = []law{
 	{"readers share the lock, and a writer is alone", func(t *testing.T, w *world) {
-		ours, theirs := w.client.RWMutex("k:1"), w.another().RWMutex("k:1")
-		_, one := lock(t, ours.Read())
-		_, two := lock(t, theirs.Read())
-		wantBusy(t, theirs.Write())
+		ownLock, otherLock := w.client.RWMutex("k:1"), w.another().RWMutex("k:1")
+		_, one := lock(t, ownLock.Read())
+		_, two := lock(t, otherLock.Read())
+		wantBusy(t, otherLock.Write())
 		unlock(t, one)
-		wantBusy(t, theirs.Write())
+		wantBusy(t, otherLock.Write())
 		unlock(t, two)
-		_, writer := lock(t, ours.Write())
-		wantBusy(t, theirs.Read())
-		wantBusy(t, theirs.Write())
+		_, writer := lock(t, ownLock.Write())
+		wantBusy(t, otherLock.Read())
+		wantBusy(t, otherLock.Write())
 		unlock(t, writer)
-		wantFree(t, theirs.Write())
+		wantFree(t, otherLock.Write())
 	}},
 	{"goroutines of one process read together", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
@@ -259,8 +259,8 @@ var rwmutexLaws = []law{
 	}},
 	{"a dead reader blocks writers for its lease at most", func(t *testing.T, w *world) {
 		dead := enginetest.NewFaulty(w.memory)
-		gone := w.on(dead, interlock.Watchdog(10*time.Second))
-		_, _ = lock(t, gone.RWMutex("k:1").Read())
+		crashed := w.on(dead, interlock.Watchdog(10*time.Second))
+		_, _ = lock(t, crashed.RWMutex("k:1").Read())
 		dead.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
 		_, reading := lock(t, w.client.RWMutex("k:1").Read())
 		time.Sleep(20 * time.Second)

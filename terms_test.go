@@ -141,8 +141,8 @@ var termsLaws = []law{
 		lead := inBackground(t, w.client.Mutex("k:1", slow))
 		time.AfterFunc(100*time.Millisecond, func() { _ = hold.Unlock() })
 		wantIn(t, 100*time.Millisecond, 200*time.Millisecond, func() {
-			_, mine := lock(t, w.client.Mutex("k:1"))
-			unlock(t, mine)
+			_, hold := lock(t, w.client.Mutex("k:1"))
+			unlock(t, hold)
 		})
 		lead.end()
 	}},
@@ -156,8 +156,8 @@ var termsLaws = []law{
 		before := w.engine.Calls(enginetest.OpAcquire)
 		wantIn(t, 100*time.Millisecond, 130*time.Millisecond, func() {
 			together(20, func(int) {
-				_, mine := lock(t, w.client.Mutex("k:1", every(20*time.Millisecond)))
-				unlock(t, mine)
+				_, hold := lock(t, w.client.Mutex("k:1", every(20*time.Millisecond)))
+				unlock(t, hold)
 			})
 		})
 		if n := w.engine.Calls(enginetest.OpAcquire) - before; n > 12 {

@@ -91,8 +91,8 @@ var traceLaws = []law{
 			Acquired: func(e interlock.Acquired) { got = e },
 			Released: func(e interlock.Released) { left = e },
 		}))
-		_, theirs := lock(t, w.client.Mutex("k:1"))
-		time.AfterFunc(3*time.Second, func() { _ = theirs.Unlock() })
+		_, otherHold := lock(t, w.client.Mutex("k:1"))
+		time.AfterFunc(3*time.Second, func() { _ = otherHold.Unlock() })
 		_, hold := lock(t, c.Mutex("k:1"))
 		time.Sleep(2 * time.Second)
 		unlock(t, hold)

@@ -17,8 +17,8 @@ var waitingLaws = []law{
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		time.AfterFunc(300*time.Millisecond, func() { _ = hold.Unlock() })
 		wantIn(t, 300*time.Millisecond, 301*time.Millisecond, func() {
-			_, mine := lock(t, w.client.Mutex("k:1"))
-			unlock(t, mine)
+			_, hold := lock(t, w.client.Mutex("k:1"))
+			unlock(t, hold)
 		})
 	}},
 	{"a lost notification costs one second at most", func(t *testing.T, w *world) {
@@ -26,8 +26,8 @@ var waitingLaws = []law{
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		time.AfterFunc(10*time.Second+time.Millisecond, func() { _ = hold.Unlock() })
 		wantIn(t, 10*time.Second, 11*time.Second+time.Millisecond, func() {
-			_, mine := lock(t, w.client.Mutex("k:1"))
-			unlock(t, mine)
+			_, hold := lock(t, w.client.Mutex("k:1"))
+			unlock(t, hold)
 		})
 	}},
 	{"a dead holder's lock is free when its lease expires (R2)", func(t *testing.T, w *world) {
@@ -35,9 +35,9 @@ var waitingLaws = []law{
 		_, hold := lock(t, w.another(interlock.Lease(10*time.Second)).Mutex("k:1"))
 		_ = hold // its process died
 		wantIn(t, 10*time.Second, 10*time.Second+50*time.Millisecond, func() {
-			_, mine := lock(t, w.client.Mutex("k:1"))
+			_, hold := lock(t, w.client.Mutex("k:1"))
 			w.engine.Heal()
-			unlock(t, mine)
+			unlock(t, hold)
 		})
 	}},
 	{"Wait bounds the wait, and the error names the holder", func(t *testing.T, w *world) {
@@ -110,8 +110,8 @@ var waitingLaws = []law{
 		}
 		time.AfterFunc(9*time.Second, func() { _ = hold.Unlock() })
 		wantIn(t, 12*time.Second, 12*time.Second, func() {
-			_, mine := lock(t, w.client.Mutex("k:1", interlock.Poll(backoff)))
-			unlock(t, mine)
+			_, hold := lock(t, w.client.Mutex("k:1", interlock.Poll(backoff)))
+			unlock(t, hold)
 		})
 	}},
 	{"a release wakes many processes, and one gets the lock", func(t *testing.T, w *world) {
@@ -121,10 +121,10 @@ var waitingLaws = []law{
 		for range processes {
 			c := w.another()
 			go func() {
-				if _, mine, err := c.Mutex("k:1").Lock(t.Context()); err == nil {
+				if _, hold, err := c.Mutex("k:1").Lock(t.Context()); err == nil {
 					got.Add(1)
 					time.Sleep(time.Second)
-					_ = mine.Unlock()
+					_ = hold.Unlock()
 				}
 			}()
 		}

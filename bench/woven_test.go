@@ -23,8 +23,8 @@ func TestEjectedIsCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	is, err := os.ReadFile("ejected.go")
-	if err != nil || !bytes.Equal(is, text) {
+	content, err := os.ReadFile("ejected.go")
+	if err != nil || !bytes.Equal(content, text) {
 		t.Errorf("ejected.go is not the output of the weaver for testdata/payment.go: run go test -run Ejected -update . in bench; %v", err)
 	}
 }

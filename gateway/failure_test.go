@@ -223,10 +223,10 @@ func TestSeveralTargets(t *testing.T) {
 		}
 	})
 	t.Run("an unreachable target is skipped for a while", func(t *testing.T) {
-		gone := httptest.NewServer(nil)
-		gone.Close()
+		closed := httptest.NewServer(nil)
+		closed.Close()
 		cfg := withRules()
-		cfg.Upstream.To = []*url.URL{parse(t, gone.URL), to[0]}
+		cfg.Upstream.To = []*url.URL{parse(t, closed.URL), to[0]}
 		s := open(t, cfg, nil)
 		failed := 0
 		for range 10 {

@@ -155,9 +155,9 @@ func TestManyKeysAreCountedTogether(t *testing.T) {
 type endless struct{ net.Listener }
 
 func (endless) Accept() (net.Conn, error) {
-	here, there := net.Pipe()
-	there.Close()
-	return here, nil
+	client, server := net.Pipe()
+	server.Close()
+	return client, nil
 }
 
 func (endless) Close() error { return nil }

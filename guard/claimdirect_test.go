@@ -20,10 +20,10 @@ import (
 // claimDirectLaws are about claims on an in-process engine, without the inflight table.
 var claimDirectLaws = []law{
 	{"an in-process engine gives the same verdicts as a remote one", func(t *testing.T, w *world) {
-		here := verdictsOf(t, w, memory.New())
-		there := verdictsOf(t, w, enginetest.NewFaulty(memory.New()))
-		if !slices.Equal(here, there) {
-			t.Errorf("the answers in process are\n%q\nwant those of a remote engine:\n%q", here, there)
+		direct := verdictsOf(t, w, memory.New())
+		throughTable := verdictsOf(t, w, enginetest.NewFaulty(memory.New()))
+		if !slices.Equal(direct, throughTable) {
+			t.Errorf("the answers in process are\n%q\nwant those of a remote engine:\n%q", direct, throughTable)
 		}
 	}},
 	{"of a thousand concurrent calls one runs, and the others get what the policy says", func(t *testing.T, w *world) {
@@ -127,10 +127,10 @@ var claimDirectLaws = []law{
 		p := guard.Policy{Name: "order", OnUnknown: guard.Rerun, OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: time.Minute}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
 		ctx, c := begin(t, g, key)
-		here, there := startCall(t, g, key, j), startCall(t, other, key, j)
+		first, second := startCall(t, g, key, j), startCall(t, other, key, j)
 		<-ctx.Done()
 		lost := time.Now()
-		for _, wait := range []func() (string, error){here, there} {
+		for _, wait := range []func() (string, error){first, second} {
 			if v, err := wait(); err != nil || v != "a" {
 				t.Errorf("a waiter got %q, %v; want a", v, err)
 			}
@@ -323,17 +323,17 @@ func verdictsOf(t *testing.T, w *world, e engine.Engine) (seen []string) {
 			if other {
 				second = on[string](t, w, e, p)
 			}
-			of := func(id string) guard.Key { return guard.Of(fmt.Sprint(other), id).For([]byte("x")) }
-			wait := startCall(t, first, of("work"), work("a", time.Second))
-			call(second, of("work"), work("b", 0)) // while the work runs
+			keyOf := func(id string) guard.Key { return guard.Of(fmt.Sprint(other), id).For([]byte("x")) }
+			wait := startCall(t, first, keyOf("work"), work("a", time.Second))
+			call(second, keyOf("work"), work("b", 0)) // while the work runs
 			call(second, guard.Of(fmt.Sprint(other), "work").For([]byte("y")), work("b", 0))
 			note(wait())
-			call(second, of("work"), work("b", 0)) // after the work is done
-			call(second, of("failure"), &job{err: errNo})
-			call(first, of("failure"), work("b", 0))
-			_, c := begin(t, first, of("open"))
+			call(second, keyOf("work"), work("b", 0)) // after the work is done
+			call(second, keyOf("failure"), &job{err: errNo})
+			call(first, keyOf("failure"), work("b", 0))
+			_, c := begin(t, first, keyOf("open"))
 			ok(t, c.Abandon())
-			call(second, of("open"), work("b", 0))
+			call(second, keyOf("open"), work("b", 0))
 			call(second, guard.Of(fmt.Sprint(other), "open").For([]byte("y")), work("b", 0))
 		}
 	}

@@ -226,7 +226,7 @@ var downLaws = []law{
 		before, during, unstored, lost := guard.Of("ann", "1"), guard.Of("ann", "2"), guard.Of("ann", "3"), guard.Of("ann", "4")
 		do(t, g, before.For([]byte("x")), j, "a")
 		_, c := begin(t, g, unstored)
-		_, gone := begin(t, g, lost)
+		_, claim := begin(t, g, lost)
 		time.Sleep(time.Second)
 		failEngine(w)
 		wantErr(t, c.Complete("a"), guard.ErrNotStored)
@@ -238,7 +238,7 @@ var downLaws = []law{
 		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
 		time.Sleep(guard.DefaultLocalCache) // also without a recent call
 		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
-		wantErr(t, gone.Complete("late"), errLost)
+		wantErr(t, claim.Complete("late"), errLost)
 		fails(t, g, lost, j, guard.ErrUnknown)
 		w.engine.Heal()
 		time.Sleep(time.Second)

@@ -161,8 +161,8 @@ func FuzzEnvelope(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, key string, what byte, text string, at int, flip byte) {
 		checkAccepted(t, sealing, key, raw)
 		for _, good := range [][]byte{guard.LocalEnvelope(key, what, text), guard.PlainEnvelope(key, what, text)} {
-			if is, got, err := guard.OpenEnvelope(nil, key, good); err != nil || is != what || got != text {
-				t.Errorf("OpenEnvelope = %q, %q, %v; want %q, %q", is, got, err, what, text)
+			if content, got, err := guard.OpenEnvelope(nil, key, good); err != nil || content != what || got != text {
+				t.Errorf("OpenEnvelope = %q, %q, %v; want %q, %q", content, got, err, what, text)
 			}
 			if _, _, err := guard.OpenEnvelope(nil, key+"x", good); err == nil {
 				t.Errorf("%q is accepted under another key", good)

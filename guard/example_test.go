@@ -106,9 +106,9 @@ func ExampleGuard_Begin() {
 
 // A button that people click twice.
 func ExampleClick() {
-	like := guard.Must(guard.New[int](client, guard.Click("like")))
+	likes := guard.Must(guard.New[int](client, guard.Click("like")))
 	for range 3 {
-		_, err := like.Do(ctx, guard.Of("ann", "post-1"), func(context.Context) (int, error) { return 1, nil })
+		_, err := likes.Do(ctx, guard.Of("ann", "post-1"), func(context.Context) (int, error) { return 1, nil })
 		fmt.Println(errors.Is(err, guard.ErrDuplicate))
 	}
 	// Output:

@@ -36,8 +36,8 @@ func PlainEnvelope(key string, what byte, text string) []byte {
 // nil.
 func OpenEnvelope(r *Ring, key string, envelope []byte) (what byte, text string, err error) {
 	c := &core{settings: settings{ring: r}}
-	is, b, err := c.open(key, envelope)
-	return byte(is), string(b), err
+	content, b, err := c.open(key, envelope)
+	return byte(content), string(b), err
 }
 
 // Reseed changes the checksum seed, as in another process, until the returned function is called.

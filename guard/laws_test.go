@@ -165,7 +165,9 @@ var (
 	rerun = guard.Policy{Name: "order", OnUnknown: guard.Rerun}
 )
 
-func work(result string, takes time.Duration) *job { return &job{result: result, takes: takes} }
+func work(result string, duration time.Duration) *job {
+	return &job{result: result, takes: duration}
+}
 
 // do requires that a call returns want.
 func do(t *testing.T, g *guard.Guard[string], k guard.Key, j *job, want string) {

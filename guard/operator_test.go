@@ -343,12 +343,12 @@ var closingLaws = []law{
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: 2 * time.Hour}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
 		wait := startCall(t, g, key, j)
-		here, there := startCall(t, g, key, j), startCall(t, other, key, j)
+		first, second := startCall(t, g, key, j), startCall(t, other, key, j)
 		queued := startCall(t, other, key, j)
 		start := time.Now()
 		go func() { _ = g.Close(context.Background()) }()
 		go func() { _ = other.Close(context.Background()) }()
-		for _, w := range []func() (string, error){here, there, queued} {
+		for _, w := range []func() (string, error){first, second, queued} {
 			_, err := w()
 			wantErr(t, err, guard.ErrClosed)
 		}

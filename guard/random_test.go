@@ -96,7 +96,7 @@ func (h *history) errorf(format string, args ...any) {
 	h.t.Errorf("seed %d at %.3fs: %s", h.seed, time.Since(h.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
 func span(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most))) + 1
@@ -147,14 +147,14 @@ func (h *history) resolve(r *rand.Rand) func(context.Context, guard.Key) (string
 	var mu sync.Mutex
 	return func(ctx context.Context, key guard.Key) (string, bool, error) {
 		mu.Lock()
-		d, how := span(r, time.Second), r.IntN(6)
+		d, choice := span(r, time.Second), r.IntN(6)
 		mu.Unlock()
 		sleep(ctx, d)
 		var i int
 		_, _ = fmt.Sscanf(key.ID, "k%d", &i)
 		v, happened, _ := h.outcomes[i].truth()
 		switch {
-		case how == 0:
+		case choice == 0:
 			return "", false, errors.New("the bank is closed")
 		case ctx.Err() != nil:
 			return "", false, ctx.Err()
@@ -178,7 +178,7 @@ var (
 
 // job returns random work on the i-th key.
 func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context) (string, error) {
-	f, how, before, after := h.outcomes[i], r.IntN(12), span(r, pick(r, time.Second, 10*time.Second, time.Minute)), span(r, time.Second)
+	f, choice, before, after := h.outcomes[i], r.IntN(12), span(r, pick(r, time.Second, 10*time.Second, time.Minute)), span(r, time.Second)
 	v := fmt.Sprintf("k%d/%s/%d", i, about, r.Uint32())
 	return func(ctx context.Context) (string, error) {
 		f.enter()
@@ -186,8 +186,8 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 		if h.closed[g].Load() {
 			h.errorf("work of guard %d begins after Close has returned", g)
 		}
-		h.logf("guard %d works on k%d, how %d", g, i, how)
-		if how == 0 { // ignores its context; a resolver would look for the effect too early
+		h.logf("guard %d works on k%d, how %d", g, i, choice)
+		if choice == 0 { // ignores its context; a resolver would look for the effect too early
 			if h.policy.OnUnknown == guard.Resolve {
 				return "", errDeclined
 			}
@@ -195,7 +195,7 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 		} else if sleep(ctx, before); ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		switch how {
+		switch choice {
 		case 1, 2:
 			return "", errDeclined
 		case 3:
@@ -205,7 +205,7 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 		}
 		f.happen(v)
 		h.logf("guard %d: effect on k%d", g, i)
-		switch how {
+		switch choice {
 		case 5:
 			return "", guard.OutcomeUnknown(errDeclined)
 		case 6:
@@ -372,8 +372,8 @@ func randomHistory(t *testing.T, seed uint64, verbose bool) {
 	h, r := newHistory(t, seed, verbose)
 	var all sync.WaitGroup
 	do := func(fn func(*rand.Rand)) {
-		own := rand.New(rand.NewPCG(r.Uint64(), 3))
-		all.Go(func() { fn(own) })
+		random := rand.New(rand.NewPCG(r.Uint64(), 3))
+		all.Go(func() { fn(random) })
 	}
 	early := r.IntN(2) == 0
 	for range 20 + r.IntN(60) {

@@ -74,10 +74,10 @@ var recordsLaws = []law{
 		if _, err := g.Do(t.Context(), key, j.do); !errors.As(err, &failed) {
 			t.Errorf("the error is %v, want a FailedError", err)
 		}
-		was, err := r.Erase(t.Context(), id)
+		before, err := r.Erase(t.Context(), id)
 		ok(t, err)
-		if was.State != engine.Failed {
-			t.Errorf("Erase returned %+v, want the failed record", was)
+		if before.State != engine.Failed {
+			t.Errorf("Erase returned %+v, want the failed record", before)
 		}
 		time.Sleep(guard.DefaultLocalCache)
 		leaveUnknown(t, g, key)

@@ -111,9 +111,9 @@ var traceLaws = []law{
 		if n := g.Stats().Verdicts[guard.Down]; n != 1 {
 			t.Errorf("%d calls have the verdict down, want 1", n)
 		}
-		gone, leave := context.WithCancel(t.Context())
+		canceled, leave := context.WithCancel(t.Context())
 		leave()
-		_, err := g.Do(gone, guard.Of("ann", "2"), work("a", 0).do)
+		_, err := g.Do(canceled, guard.Of("ann", "2"), work("a", 0).do)
 		wantErr(t, err, context.Canceled)
 		fails(t, g, guard.Of("", "3"), work("a", 0), interlock.ErrKey)
 		if n := g.Stats().Verdicts[guard.GaveUp]; n != 2 {

@@ -172,7 +172,7 @@ var waitingLaws = []law{
 				t.Helper()
 				start := time.Now()
 				err := fails(t, g, k, j, guard.ErrDuplicate)
-				if d, is := err.(*guard.DuplicateError); !is || !d.TooManyWaiters || !d.Running || time.Since(start) > 0 { //nolint:errorlint // not wrapped
+				if d, ok := err.(*guard.DuplicateError); !ok || !d.TooManyWaiters || !d.Running || time.Since(start) > 0 { //nolint:errorlint // not wrapped
 					t.Errorf("refused after %v with %#v, want too many waiters at once", time.Since(start), err)
 				}
 			}

@@ -232,9 +232,9 @@ func TestSecrets(t *testing.T) {
 		})
 	})
 	t.Run("wiping a secret after Secrets does not change it", func(t *testing.T) {
-		e, mine := memory.New(), secret(1)
-		s := openOn(t, e, kept, nil, interlockhttp.Secrets(mine))
-		clear(mine)
+		e, ownSecret := memory.New(), secret(1)
+		s := openOn(t, e, kept, nil, interlockhttp.Secrets(ownSecret))
+		clear(ownSecret)
 		first := s.serve("k-1", "x")
 		openOn(t, e, kept, nil, secrets(1)).serve("k-1", "x").replays(first)
 	})

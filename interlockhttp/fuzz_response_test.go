@@ -101,12 +101,12 @@ func equal(a, b *Response) bool {
 
 func TestAForgedCountAllocatesNothing(t *testing.T) {
 	head := []byte{wireVersion, 200, 1, 0} // the status has two bytes
-	much := binary.AppendUvarint(nil, 1<<40)
+	hugeLength := binary.AppendUvarint(nil, 1<<40)
 	more := binary.AppendUvarint(nil, 1<<63) // as an int it is negative
 	for name, data := range map[string][]byte{
-		"of fields":      slices.Concat(head, much),
-		"of values":      slices.Concat(head, []byte{1, 1, 'a'}, much),
-		"of a text":      slices.Concat(head, []byte{1}, much),
+		"of fields":      slices.Concat(head, hugeLength),
+		"of values":      slices.Concat(head, []byte{1, 1, 'a'}, hugeLength),
+		"of a text":      slices.Concat(head, []byte{1}, hugeLength),
 		"of more fields": slices.Concat(head, more),
 		"of more values": slices.Concat(head, []byte{1, 1, 'a'}, more),
 		"of more text":   slices.Concat(head, []byte{1}, more),

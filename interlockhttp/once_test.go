@@ -383,10 +383,10 @@ func TestRunning(t *testing.T) {
 	})
 	t.Run("the handler continues when its client disconnects, and the response is kept", func(t *testing.T) {
 		s, began, finish := busy(t, kept)
-		inner, own := s.mux, make(chan context.Context, 1)
+		inner, contexts := s.mux, make(chan context.Context, 1)
 		s.mux = http.NewServeMux()
 		s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			own <- r.Context()
+			contexts <- r.Context()
 			inner.ServeHTTP(w, r)
 		})
 		ctx, disconnect := context.WithCancel(t.Context())
@@ -395,20 +395,20 @@ func TestRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header = s.request("k-1", "").Header
-		gone := make(chan error)
+		disconnected := make(chan error)
 		go func() {
 			resp, err := s.server.Client().Do(r)
 			if err == nil {
 				resp.Body.Close()
 			}
-			gone <- err
+			disconnected <- err
 		}()
 		<-began
 		disconnect()
-		if err := <-gone; !errors.Is(err, context.Canceled) {
+		if err := <-disconnected; !errors.Is(err, context.Canceled) {
 			t.Fatalf("the client's request returned %v, want context.Canceled", err)
 		}
-		<-(<-own).Done() // the server has noticed that the client disconnected
+		<-(<-contexts).Done() // the server has noticed that the client disconnected
 		close(finish)
 		if err := s.once.Close(t.Context()); err != nil { // Close waits for the handler
 			t.Error(err)

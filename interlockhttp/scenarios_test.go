@@ -494,9 +494,9 @@ func fields(n int) func(http.ResponseWriter, *http.Request, func(...any)) {
 }
 
 // hijacks takes the connection over and writes a raw response.
-func hijacks(how func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)) func(http.ResponseWriter, *http.Request, func(...any)) {
+func hijacks(hijack func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)) func(http.ResponseWriter, *http.Request, func(...any)) {
 	return func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
-		conn, rw, err := how(w)
+		conn, rw, err := hijack(w)
 		saw(err)
 		defer conn.Close()
 		w.Header().Set("X-Lost", "yes")
@@ -504,7 +504,7 @@ func hijacks(how func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error))
 		saw(w.Write([]byte("lost")))
 		saw(io.WriteString(w, "lost"))
 		saw(io.Copy(w, strings.NewReader("lost")))
-		_, _, err = how(w)
+		_, _, err = hijack(w)
 		saw(errors.Is(err, http.ErrHijacked))
 		fmt.Fprint(rw, "HTTP/1.1 201 Created\r\nContent-Length: 8\r\n\r\nhijacked")
 		saw(rw.Flush())

@@ -32,10 +32,10 @@ func (s *spy) Capabilities() engine.Capabilities {
 	return c
 }
 
-func (s *spy) record(of any) error {
+func (s *spy) record(event any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(&s.received, "%+v\n", of)
+	fmt.Fprintf(&s.received, "%+v\n", event)
 	if s.down {
 		return engine.ErrUnavailable
 	}

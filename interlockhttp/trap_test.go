@@ -41,10 +41,10 @@ func TestTrapIdentity(t *testing.T) {
 		for _, host := range []string{"red.example", "blue.example"} {
 			s.mux.Handle(host+"/orders", s.once.Wrap(s.handler))
 		}
-		of := func(host string) edit { return func(r *http.Request) { r.Host = host } }
-		first := s.serve("k-1", "x", of("red.example")).is(201, "order 1 of x")
-		s.serve("k-1", "x", of("blue.example")).problem(422, interlockhttp.KeyReused)
-		s.serve("k-1", "x", of("red.example")).replays(first)
+		onHost := func(host string) edit { return func(r *http.Request) { r.Host = host } }
+		first := s.serve("k-1", "x", onHost("red.example")).is(201, "order 1 of x")
+		s.serve("k-1", "x", onHost("blue.example")).problem(422, interlockhttp.KeyReused)
+		s.serve("k-1", "x", onHost("red.example")).replays(first)
 		s.ran(1)
 	})
 	t.Run("with PerRoute a key is free on another route, but not for another body on the same route", func(t *testing.T) {

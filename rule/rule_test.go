@@ -213,8 +213,8 @@ func TestLockers(t *testing.T) {
 		}
 		var got interlock.Kind
 		trace := &interlock.Trace{Acquired: func(a interlock.Acquired) { got = a.Kind }}
-		own := client.With(append(r.LockOptions(), interlock.WithTrace(trace))...)
-		_, hold, err := r.Kind.Locker(own, "k:"+string(r.Kind)).Lock(t.Context())
+		traced := client.With(append(r.LockOptions(), interlock.WithTrace(trace))...)
+		_, hold, err := r.Kind.Locker(traced, "k:"+string(r.Kind)).Lock(t.Context())
 		if err != nil || got != kind {
 			t.Errorf("%s: got a lock of kind %v, %v; want %v", line, got, err, kind)
 			continue

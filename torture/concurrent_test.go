@@ -21,8 +21,8 @@ import (
 type tally map[string]int
 
 func (t tally) add(other tally) {
-	for word, n := range other {
-		t[word] += n
+	for name, n := range other {
+		t[name] += n
 	}
 }
 

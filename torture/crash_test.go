@@ -212,28 +212,28 @@ func (c *crashTest) doubledKeys() (keys []string) {
 func (c *crashTest) checkHeld() {
 	c.t.Helper()
 	time.Sleep(c.policy.Lease + 100*time.Millisecond) // until the last lease has expired
-	did := map[string]map[string]bool{}
+	step := map[string]map[string]bool{}
 	for _, s := range c.allSteps() {
-		if did[s.Key] == nil {
-			did[s.Key] = map[string]bool{}
+		if step[s.Key] == nil {
+			step[s.Key] = map[string]bool{}
 		}
-		did[s.Key][s.Did] = true
+		step[s.Key][s.Did] = true
 	}
 	listed := c.listed()
 	open := c.unsettled()
-	for key := range did {
+	for key := range step {
 		hash := c.lookup(c.other, guard.Of("ada", key)).Key
 		_, err := c.other.Do(c.t.Context(), guard.Of("ada", key), func(context.Context) (string, error) { return "by the test", nil })
 		switch unknown := open[hash]; {
 		case unknown != listed[hash]:
 			c.t.Errorf("%s: claimed but not settled: %v; listed as unknown: %v", key, unknown, listed[hash])
-		case unknown && !c.killedKeys[key] && !did[key][lost]:
+		case unknown && !c.killedKeys[key] && !step[key][lost]:
 			c.t.Errorf("%s is unknown, but no process was killed while working on it", key)
-		case unknown && did[key][settled]:
+		case unknown && step[key][settled]:
 			c.t.Errorf("%s is unknown, but was settled", key)
 		case unknown && !errors.Is(err, guard.ErrUnknown):
 			c.t.Errorf("%s is unknown, but a caller got %v", key, err)
-		case !unknown && (did[key][claimed] || did[key][affected]) && err != nil:
+		case !unknown && (step[key][claimed] || step[key][affected]) && err != nil:
 			c.t.Errorf("%s was claimed and is not unknown, but a caller got %v", key, err)
 		}
 		delete(listed, hash)

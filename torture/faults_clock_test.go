@@ -17,13 +17,13 @@ var clockRows = []row{
 		f := newFixture(t, redistest.SteppedClock)
 		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
 		f.server.Step(31 * time.Second)
-		_, theirs := f.lock(f.other.Mutex(key)) // at once: for the server the lease has expired
+		_, otherHold := f.lock(f.other.Mutex(key)) // at once: for the server the lease has expired
 		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
-		if theirs.Fence() <= hold.Fence() {
-			t.Errorf("the second holder has fence %d, want one above %d", theirs.Fence(), hold.Fence())
+		if otherHold.Fence() <= hold.Fence() {
+			t.Errorf("the second holder has fence %d, want one above %d", otherHold.Fence(), hold.Fence())
 		}
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
-		f.unlock(theirs)
+		f.unlock(otherHold)
 		f.lockAndUnlock() // the server does not keep refusing calls as late
 	}},
 	{27, "server's clock set back", "the hold continues and can be released; the next fence of a fenced lock is higher", func(t *testing.T) {

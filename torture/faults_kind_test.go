@@ -84,14 +84,14 @@ var kindRows = []row{
 
 // forceReleased releases a lock by force while another client waits for it.
 func forceReleased(t *testing.T, kind interlock.Kind) {
-	mine := job{Key: key, Kind: kind, Limit: 1}
-	theirs := mine
+	first := job{Key: key, Kind: kind, Limit: 1}
+	second := first
 	if kind == interlock.KindRead {
-		theirs.Kind = interlock.KindWrite
+		second.Kind = interlock.KindWrite
 	}
 	f := newFixture(t)
-	ctx, hold := f.lock(mine.lock(f.client))
-	next := f.startWaiter(theirs.lock(f.other))
+	ctx, hold := f.lock(first.lock(f.client))
+	next := f.startWaiter(second.lock(f.other))
 	f.eventually(5*time.Second, "the other client waits", func() bool { return f.other.Stats().Waiting == 1 })
 	f.eventually(5*time.Second, "the holder's client is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "interlock_client:*") != "" })
 	taken, err := f.other.ForceRelease(t.Context(), key)

@@ -18,9 +18,9 @@ var processRows = []row{
 		holder := start(t, job{Do: "hold", Redis: f.server.URL(), History: file, Process: "paused", Key: key, Watchdog: time.Second})
 		first := f.waitForHolder(file)
 		_ = holder.Process.Signal(syscall.SIGSTOP)
-		_, theirs := f.lock(f.client.Mutex(key))
-		if theirs.Fence() <= first.Fence {
-			t.Errorf("the second holder has fence %d, want one above %d", theirs.Fence(), first.Fence)
+		_, otherHold := f.lock(f.client.Mutex(key))
+		if otherHold.Fence() <= first.Fence {
+			t.Errorf("the second holder has fence %d, want one above %d", otherHold.Fence(), first.Fence)
 		}
 		_ = holder.Process.Signal(syscall.SIGCONT)
 		woken := time.Now()
@@ -30,7 +30,7 @@ var processRows = []row{
 		if d := time.Since(woken); d > 2*time.Second {
 			t.Errorf("the holder noticed the loss %v after waking, want at most 2s", d)
 		}
-		f.unlock(theirs)
+		f.unlock(otherHold)
 	}},
 	{31, "holder killed (SIGKILL)", "the lock is free when the lease expires; a waiter finds out by polling", func(t *testing.T) {
 		f := newFixture(t)

@@ -23,12 +23,12 @@ var queueRows = []row{
 		f := newFixture(t)
 		for range 5 {
 			_, hold := f.lock(f.other.Mutex(key, interlock.Fair()))
-			mine := f.startWaiter(f.client.Mutex(key, interlock.Fair()))
+			waiter := f.startWaiter(f.client.Mutex(key, interlock.Fair()))
 			before := f.waitForQueue(1)[0]
 			f.loseOneReply()
 			f.unlock(hold)
 			f.proxy.CutAfterRequest() // the reply to a request that may be granted
-			got := f.wantGrant(mine, 5*time.Second)
+			got := f.wantGrant(waiter, 5*time.Second)
 			if got.Holder() != before || f.server.Must("HGET", key, before) != "1" {
 				t.Errorf("%s got the lock, want %s, which was first in the queue", got.Holder(), before)
 			}
@@ -50,11 +50,11 @@ var queueRows = []row{
 		f := newFixture(t)
 		for range 3 {
 			_, hold := f.lock(f.other.Mutex(key, interlock.Fair()))
-			mine := f.startWaiter(f.client.Mutex(key, interlock.Fair()))
+			waiter := f.startWaiter(f.client.Mutex(key, interlock.Fair()))
 			f.waitForQueue(1)
 			f.cutSubscribers()
 			f.unlock(hold)
-			f.unlock(f.wantGrant(mine, 1500*time.Millisecond))
+			f.unlock(f.wantGrant(waiter, 1500*time.Millisecond))
 		}
 	}},
 	{25, "queue deleted by another client", "waiters queue again, and all are served", func(t *testing.T) {
@@ -77,10 +77,10 @@ var queueRows = []row{
 			f.server.Must("RPUSH", queueKey, fmt.Sprint("unknown:", i), fmt.Sprint("late:", i), fmt.Sprint("never:", i))
 			f.server.Must("ZADD", timeoutsKey, fmt.Sprint(now-1000), fmt.Sprint("late:", i), fmt.Sprint(now+48*3600*1000), fmt.Sprint("never:", i))
 		}
-		mine := f.startWaiter(f.client.Mutex(key, interlock.Fair()))
+		waiter := f.startWaiter(f.client.Mutex(key, interlock.Fair()))
 		f.eventually(5*time.Second, "the caller waits in the queue", func() bool { return f.server.Must("LLEN", queueKey) != "60" })
 		f.unlock(hold)
-		f.unlock(f.wantGrant(mine, 1500*time.Millisecond))
+		f.unlock(f.wantGrant(waiter, 1500*time.Millisecond))
 		f.wantNoKeys(time.Second)
 	}},
 	{37, "fair waiter cancelled while its grant is in flight", "the next waiter gets the lock", func(t *testing.T) {

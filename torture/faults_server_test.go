@@ -168,13 +168,13 @@ func failoverWithoutTheLock(t *testing.T) {
 		replica.Must("DEL", key, "redisson_lock_token:{"+key+"}") // as if not replicated
 		f.proxy.Redirect(replica.Addr())
 		second := f.newClient(f.openEngine(replica.URL()))
-		_, theirs := f.lock(second.Mutex(key, opts...))
+		_, otherHold := f.lock(second.Mutex(key, opts...))
 		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
-		if theirs.Fence() <= hold.Fence() {
-			t.Errorf("fenced %v: the second holder has fence %d, want one above %d", fenced, theirs.Fence(), hold.Fence())
+		if otherHold.Fence() <= hold.Fence() {
+			t.Errorf("fenced %v: the second holder has fence %d, want one above %d", fenced, otherHold.Fence(), hold.Fence())
 		}
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
-		f.unlock(theirs)
+		f.unlock(otherHold)
 		f.proxy.Redirect(f.server.Addr())
 	}
 }
@@ -210,8 +210,8 @@ func exhaustedPool(t *testing.T) {
 		<-done
 	}
 	f.eventually(10*time.Second, "the pool serves again", func() bool {
-		_, mine, err := c.Mutex("fault:2").TryLock(t.Context())
-		return err == nil && mine.Unlock() == nil
+		_, hold, err := c.Mutex("fault:2").TryLock(t.Context())
+		return err == nil && hold.Unlock() == nil
 	})
 	f.unlock(hold)
 }

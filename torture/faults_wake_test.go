@@ -18,16 +18,16 @@ var wakeRows = []row{
 			_, hold := f.lock(f.other.Mutex(key))
 			got := make(chan *interlock.Hold, 1)
 			go func() {
-				_, mine := f.lock(f.client.Mutex(key))
-				got <- mine
+				_, hold := f.lock(f.client.Mutex(key))
+				got <- hold
 			}()
 			f.eventually(5*time.Second, "a client is subscribed", func() bool { return f.subscribers() == 1 })
 			f.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
 			start := time.Now()
 			f.unlock(hold)
 			select {
-			case mine := <-got:
-				f.unlock(mine)
+			case ownHold := <-got:
+				f.unlock(ownHold)
 			case <-time.After(2 * time.Second):
 				t.Fatal("the waiter did not get the lock within 2s")
 			}
@@ -43,9 +43,9 @@ var wakeRows = []row{
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, mine := f.lock(f.client.Mutex(key))
+			_, hold := f.lock(f.client.Mutex(key))
 			entered.Store(true)
-			f.unlock(mine)
+			f.unlock(hold)
 		}()
 		f.eventually(5*time.Second, "a client is subscribed", func() bool { return f.subscribers() == 1 })
 		for range 100 {
@@ -65,8 +65,8 @@ var wakeRows = []row{
 		for range processes {
 			c := f.newClient(f.openEngine(f.server.URL()))
 			go func() {
-				if _, mine, err := c.Mutex(key).Lock(t.Context()); err == nil {
-					winners <- mine
+				if _, hold, err := c.Mutex(key).Lock(t.Context()); err == nil {
+					winners <- hold
 				}
 			}()
 		}

@@ -29,13 +29,13 @@ var guardClockRows = []row{
 		f := newGuardFixture(t, policy, redistest.SteppedClock)
 		_, claim := f.begin(f.guard)
 		f.server.Step(31 * time.Second)
-		_, theirs := f.begin(f.other)
-		if theirs.Fence() <= claim.Fence() {
-			t.Fatalf("the second claim has fence %d, want one above %d", theirs.Fence(), claim.Fence())
+		_, otherClaim := f.begin(f.other)
+		if otherClaim.Fence() <= claim.Fence() {
+			t.Fatalf("the second claim has fence %d, want one above %d", otherClaim.Fence(), claim.Fence())
 		}
 		f.wantErr(claim.Complete("too late"), interlock.ErrLost) // before its watchdog noticed
 		f.wantState(engine.Running)
-		f.complete(theirs)
+		f.complete(otherClaim)
 		f.wantReplay(order, "result 2")
 	}},
 	{27, "server's clock set back", "the claim stays held; its result is stored and replayed", func(t *testing.T) {

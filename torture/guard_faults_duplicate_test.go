@@ -59,15 +59,15 @@ var guardDuplicateRows = []row{
 	}},
 	{35, "same key, other payload", "the caller gets ErrMismatch while the work runs and when it is done; the result does not change", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
-		mine, theirs := order.For([]byte("ten euros")), order.For([]byte("a hundred euros"))
-		_, claim, err := f.guard.Begin(t.Context(), mine)
+		cheap, expensive := order.For([]byte("ten euros")), order.For([]byte("a hundred euros"))
+		_, claim, err := f.guard.Begin(t.Context(), cheap)
 		if err != nil {
 			t.Fatal(err)
 		}
 		mismatch := func() {
 			t.Helper()
 			for _, g := range []*guard.Guard[string]{f.guard, f.other} {
-				_, err := g.Do(t.Context(), theirs, f.work)
+				_, err := g.Do(t.Context(), expensive, f.work)
 				f.wantErr(err, guard.ErrMismatch)
 			}
 		}
@@ -75,7 +75,7 @@ var guardDuplicateRows = []row{
 		f.runs.Add(1)
 		f.complete(claim)
 		mismatch()
-		f.wantReplay(mine, "result 1")
+		f.wantReplay(cheap, "result 1")
 	}},
 	{44, "an operator decides while the work runs", "the decision is refused; the work continues", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(5*time.Second))

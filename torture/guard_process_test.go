@@ -44,8 +44,8 @@ const (
 	lost     = "lost"     // the claim was lost before it was settled
 )
 
-func (j job) recordStep(key, did string, fence uint64) error {
-	return appendEntry(j.Journal, step{j.Process, key, did, fence})
+func (j job) recordStep(key, steps string, fence uint64) error {
+	return appendEntry(j.Journal, step{j.Process, key, steps, fence})
 }
 
 // guardOne claims a key and works until it loses the claim.

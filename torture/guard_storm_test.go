@@ -58,9 +58,9 @@ func (s guardStorm) run(t *testing.T, on guard.OnDuplicate) {
 		unsubscribe()
 		f.eventually(5*time.Second, "no client is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS") == "" })
 	}
-	first, theirs := f.guard, 0
+	first, otherRuns := f.guard, 0
 	if s.remoteFirst {
-		first, theirs = f.other, 2 // its claim and its settlement
+		first, otherRuns = f.other, 2 // its claim and its settlement
 	}
 	before, asked := f.commandsSent(), f.guard.Stats().Asked
 	_, claim := f.begin(first)
@@ -75,12 +75,12 @@ func (s guardStorm) run(t *testing.T, on guard.OnDuplicate) {
 	}
 	sent := f.commandsSentSince(before)
 	fmt.Printf("guard storm: %-7s %s: %v, %d commands sent from here, %d of them claims\n",
-		on, s.name, counts, sent.sum()-theirs, f.guard.Stats().Asked-asked)
-	if f.wantRuns(1); sent.sum()-theirs > s.maxCommands {
-		t.Errorf("%d commands were sent, want at most %d", sent.sum()-theirs, s.maxCommands)
+		on, s.name, counts, sent.sum()-otherRuns, f.guard.Stats().Asked-asked)
+	if f.wantRuns(1); sent.sum()-otherRuns > s.maxCommands {
+		t.Errorf("%d commands were sent, want at most %d", sent.sum()-otherRuns, s.maxCommands)
 	}
 	f.eventually(10*time.Second, "no client is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
-	if sent = f.commandsSentSince(before); sent.sum()-theirs > s.maxCommands+s.maxLater {
+	if sent = f.commandsSentSince(before); sent.sum()-otherRuns > s.maxCommands+s.maxLater {
 		t.Errorf("the commands %v were sent in total, want at most %d", sent, s.maxCommands+s.maxLater)
 	}
 }
@@ -192,8 +192,8 @@ func TestGuardLoad(t *testing.T) {
 	if sum["duplicates"] < 10_000 || float64(sum["duplicates"]) < 0.7*float64(sum["calls"]) {
 		t.Errorf("%d of %d calls were duplicates, want at least 10,000 and 70 %%: %v", sum["duplicates"], sum["calls"], sum)
 	}
-	for word, n := range sum {
-		if key, ok := strings.CutPrefix(word, "ran "); ok && n != 1 {
+	for name, n := range sum {
+		if key, ok := strings.CutPrefix(name, "ran "); ok && n != 1 {
 			t.Errorf("the work of %s ran %d times, want 1", key, n)
 		}
 	}

@@ -65,14 +65,14 @@ func newTransport() *http.Transport {
 }
 
 // events returns the journal's events of one type, of all keys or of one.
-func (c *shopCluster) events(did, key string) (found []shopEvent) {
+func (c *shopCluster) events(step, key string) (found []shopEvent) {
 	c.t.Helper()
 	all, err := readEntries[shopEvent](c.journal)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	for _, e := range all {
-		if e.Did == did && (key == "" || e.Key == key) {
+		if e.Did == step && (key == "" || e.Key == key) {
 			found = append(found, e)
 		}
 	}
@@ -298,8 +298,8 @@ func (c *shopCluster) wantLogged(shop int, words ...string) {
 	}
 	for line := range strings.Lines(string(text)) {
 		all := true
-		for _, word := range words {
-			all = all && strings.Contains(line, word)
+		for _, name := range words {
+			all = all && strings.Contains(line, name)
 		}
 		if all {
 			return

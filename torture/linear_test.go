@@ -144,11 +144,11 @@ func explain(history []porcupine.Operation) string {
 			continue
 		}
 		fits := 0
-		for _, some := range info.PartialLinearizationsOperations()[0] {
-			if len(some) > fits {
-				fits = len(some)
+		for _, operations := range info.PartialLinearizationsOperations()[0] {
+			if len(operations) > fits {
+				fits = len(operations)
 				b.Reset()
-				for _, op := range some[max(0, len(some)-20):] {
+				for _, op := range operations[max(0, len(operations)-20):] {
 					fmt.Fprintf(&b, "fits          %12d %12d %+v → %+v\n", op.Call, op.Return, op.Input, op.Output)
 				}
 			}

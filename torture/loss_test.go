@@ -41,15 +41,15 @@ func (f *fixture) checkLossBeforeGrant(key string) {
 	}()
 	granted := make(chan *interlock.Hold, 1)
 	go func() {
-		_, theirs := f.lock(f.other.Mutex(key))
-		log.Add(history.Event{Kind: history.Enter, Key: key, Actor: "second", Fence: theirs.Fence()})
-		granted <- theirs
+		_, otherHold := f.lock(f.other.Mutex(key))
+		log.Add(history.Event{Kind: history.Enter, Key: key, Actor: "second", Fence: otherHold.Fence()})
+		granted <- otherHold
 	}()
 	f.wantHeld(ctx, lease) // the hold is renewed during this time
 	f.server.Stop()
 	time.Sleep(lease + lease/4)
 	f.server.Cont()
-	theirs := <-granted
+	theirHold := <-granted
 	<-lost
 	if cause := context.Cause(ctx); !errors.Is(cause, interlock.ErrExpired) {
 		f.t.Errorf("lost with cause %v, want ErrExpired", cause)
@@ -57,6 +57,6 @@ func (f *fixture) checkLossBeforeGrant(key string) {
 	if err := history.Check(log.Events()).Err(); err != nil {
 		f.t.Error(err)
 	}
-	f.unlock(theirs)
+	f.unlock(theirHold)
 	f.wantErr(hold.Unlock(), interlock.ErrLost)
 }

@@ -84,9 +84,9 @@ func parseHistory(t *testing.T, calls string) (history []porcupine.Operation) {
 		if kind, ok := kinds[do]; ok {
 			c.op, c.kind, c.queued = "acquire", kind, true
 		}
-		word, figure, _ := strings.Cut(result, " ")
+		name, figure, _ := strings.Cut(result, " ")
 		n, _ := strconv.Atoi(figure)
-		switch word {
+		switch name {
 		case granted:
 			a = answer{result: granted, fence: uint64(n)}
 		case busy:

@@ -52,13 +52,13 @@ func freePolicy(lease time.Duration) guard.Policy {
 
 // runHandler starts a handler that takes the given time, and returns when it has begun.
 // The channel receives its error.
-func (f *guardFixture) runHandler(g *guard.Guard[string], takes time.Duration) <-chan error {
+func (f *guardFixture) runHandler(g *guard.Guard[string], duration time.Duration) <-chan error {
 	f.t.Helper()
 	begun, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := g.Do(f.t.Context(), order, func(ctx context.Context) (string, error) {
 			close(begun)
-			time.Sleep(takes) // the handler's work
+			time.Sleep(duration) // the handler's work
 			return f.work(ctx)
 		})
 		done <- err
@@ -156,9 +156,9 @@ func lateRelease(t *testing.T) {
 	ctx, claim := f.begin(f.guard)
 	f.wantLost(ctx, 2500*time.Millisecond, interlock.ErrMaxHold)
 	f.eventually(3*time.Second, "another caller has the claim", func() bool {
-		_, theirs, err := f.other.Begin(t.Context(), order)
+		_, otherClaim, err := f.other.Begin(t.Context(), order)
 		if err == nil {
-			t.Cleanup(func() { _ = theirs.Abandon() })
+			t.Cleanup(func() { _ = otherClaim.Abandon() })
 		}
 		return err == nil
 	})

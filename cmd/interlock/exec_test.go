@@ -26,8 +26,8 @@ func alive(t *testing.T, pid int) bool {
 func pids(t *testing.T, r *run, n int) (all []int) {
 	t.Helper()
 	await(t, "the command has printed its process ids", func() bool { return strings.Count(r.stdout.String(), "\n") >= n })
-	for _, word := range strings.Fields(r.stdout.String())[:n] {
-		pid, err := strconv.Atoi(word)
+	for _, field := range strings.Fields(r.stdout.String())[:n] {
+		pid, err := strconv.Atoi(field)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -222,16 +222,16 @@ func TestPacked(t *testing.T) {
 		}
 	}
 	for now := y.due; ; now += 50 {
-		was, is := x.expired(now), y.expired(now)
-		for ; was != nil && is != nil; was, is = x.expired(now), y.expired(now) {
-			if string(was.key()) != string(is.key()) {
-				t.Fatalf("after compaction %q expires next, want %q", is.key(), was.key())
+		before, after := x.expired(now), y.expired(now)
+		for ; before != nil && after != nil; before, after = x.expired(now), y.expired(now) {
+			if string(before.key()) != string(after.key()) {
+				t.Fatalf("after compaction %q expires next, want %q", after.key(), before.key())
 			}
-			x.remove(was)
-			y.remove(is)
+			x.remove(before)
+			y.remove(after)
 		}
-		if was != nil || is != nil {
-			t.Fatalf("at %d a record has expired either before or after compaction, not both: %p, %p", now, was, is)
+		if before != nil || after != nil {
+			t.Fatalf("at %d a record has expired either before or after compaction, not both: %p, %p", now, before, after)
 		}
 		if y.index.n == 0 {
 			break

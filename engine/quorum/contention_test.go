@@ -52,8 +52,8 @@ func TestSplitVote(t *testing.T) {
 	bubble(t, "a split vote is retried soon, or when the leases of dead callers expire", func(t *testing.T) {
 		nodes := memoryNodes(5)
 		e := newQuorum(t, nodes, quorum.Durable())
-		for i, who := range []string{"ann", "ann", "bob", "bob"} {
-			if _, err := nodes[i].Acquire(context.Background(), request(who)); err != nil {
+		for i, holder := range []string{"ann", "ann", "bob", "bob"} {
+			if _, err := nodes[i].Acquire(context.Background(), request(holder)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -13,8 +13,8 @@ import (
 // TestMajorityDown requests a lock from many goroutines of one process while a majority of
 // the nodes is down.
 func TestMajorityDown(t *testing.T) {
-	for how, fail := range map[string]func(*server){"down": (*server).die, "hanging": (*server).hang} {
-		bubble(t, "with two of three nodes "+how+" no error says that the lock is held", func(t *testing.T) {
+	for name, fail := range map[string]func(*server){"down": (*server).die, "hanging": (*server).hang} {
+		bubble(t, "with two of three nodes "+name+" no error says that the lock is held", func(t *testing.T) {
 			all, nodes := servers(3)
 			client := interlock.New(newQuorum(t, nodes, quorum.Durable()))
 			fail(all[0])

@@ -89,7 +89,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 		x.Outcome = o
 		return x
 	}
-	mine := func(i int) engine.Claim {
+	claimOf := func(i int) engine.Claim {
 		c := numberedClaim(i)
 		c.TakeOver = i%10 == 6
 		if i%10 == 7 {
@@ -114,8 +114,8 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 		}
 	}
 	scripts := concurrently(t, s, p, func(i int) {
-		r, err := e.Capabilities().Ledger.Claim(context.Background(), mine(i))
-		known := r.Key == mine(i).Key && r.Fence == records[i].Fence && r.Began.Equal(records[i].Began) && r.Fingerprint == "f" && r.Left > 0
+		r, err := e.Capabilities().Ledger.Claim(context.Background(), claimOf(i))
+		known := r.Key == claimOf(i).Key && r.Fence == records[i].Fence && r.Began.Equal(records[i].Began) && r.Fingerprint == "f" && r.Left > 0
 		ok := false
 		switch i % 10 {
 		case 0:
@@ -146,7 +146,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 	}
 
 	scripts = concurrently(t, s, p, func(i int) {
-		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(mine(i), "new"))
+		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(claimOf(i), "new"))
 		want := engine.Released
 		if i%10 != 0 && i%10 != 5 && i%10 != 6 {
 			want = engine.NotYours
@@ -201,9 +201,9 @@ func TestAForbiddenSettlementDoesNotFailItsBatch(t *testing.T) {
 	concurrently(t, s, p, func(i int) {
 		allowed := strings.HasPrefix(fmt.Sprint(i), "1") || strings.HasPrefix(fmt.Sprint(i), "2")
 		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(numberedClaim(i), "r"))
-		gone := s.Must("EXISTS", "interlock:guard:lock:{"+numberedClaim(i).Key+"}") == "0"
-		if gone != allowed || (err == nil) != allowed || (o == engine.Released) != allowed {
-			t.Errorf("claim %d: settled as %v, %v; lock entry deleted: %v; allowed: %v", i, o, err, gone, allowed)
+		released := s.Must("EXISTS", "interlock:guard:lock:{"+numberedClaim(i).Key+"}") == "0"
+		if released != allowed || (err == nil) != allowed || (o == engine.Released) != allowed {
+			t.Errorf("claim %d: settled as %v, %v; lock entry deleted: %v; allowed: %v", i, o, err, released, allowed)
 		}
 		if !allowed {
 			wantError(t, err, nil, "docs/redis.md")

@@ -327,11 +327,11 @@ func TestForceRelease(t *testing.T) {
 
 	t.Run("the client of an attempt is notified, whatever the holder's name", func(t *testing.T) {
 		t.Parallel()
-		own, named := "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
+		clientID, named := "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Read, engine.Permit} {
-			r := requestKind(t, k, named+":0", own+":17")
+			r := requestKind(t, k, named+":0", clientID+":17")
 			r.Key += k.String()
-			one := s.Subscribe("SUBSCRIBE", "interlock_client:"+own)
+			one := s.Subscribe("SUBSCRIBE", "interlock_client:"+clientID)
 			two := s.Subscribe("SUBSCRIBE", "interlock_client:"+named)
 			granted(t, e, r)
 			forceReleased(t, e, r.Key)

@@ -65,7 +65,7 @@ func TestProbe(t *testing.T) {
 		if n.AppendOnly != "no" || n.Snapshots || n.Eviction != "allkeys-lru" {
 			t.Errorf("node = %+v, want no persistence and allkeys-lru", n)
 		}
-		if off := n.Offset + time.Minute; off.Abs() > time.Second {
+		if offset := n.Offset + time.Minute; offset.Abs() > time.Second {
 			t.Errorf("Offset = %v, want -1m", n.Offset)
 		}
 	})
@@ -156,8 +156,8 @@ func TestProbeBehindSentinels(t *testing.T) {
 	replica.Kill()
 	s.Watchers[2].Kill()
 	h = probe(t, url)
-	for _, gone := range []string{replica.Addr(), s.Watchers[2].Addr()} {
-		if n := at(t, h, gone); n.Err == nil || n.Role == "" {
+	for _, addr := range []string{replica.Addr(), s.Watchers[2].Addr()} {
+		if n := at(t, h, addr); n.Err == nil || n.Role == "" {
 			t.Errorf("node = %+v, want its role and an error", n)
 		}
 	}

@@ -161,9 +161,9 @@ func lockStorm(w *world, random *rand.Rand) {
 		if to == w.operator.State().Side {
 			to = standby.Primary + standby.Standby - to
 		}
-		was := len(log.Events())
+		before := len(log.Events())
 		pause(random, freeze/2, 3*freeze)
-		grants[to == standby.Standby] += len(log.Events()) - was
+		grants[to == standby.Standby] += len(log.Events()) - before
 		victim := processes[random.IntN(len(processes))]
 		f := []*enginetest.Faulty{victim.toPrimary, victim.toStandby}[random.IntN(2)]
 		cut(f)

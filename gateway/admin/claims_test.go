@@ -92,21 +92,21 @@ func TestClaims(t *testing.T) {
 			"free: ran":     {"outcome": "free"},
 		} {
 			body["reason"] = "x"
-			word, want, _ := strings.Cut(outcome, ": ")
+			name, want, _ := strings.Cut(outcome, ": ")
 			id := abandonClaim(t, g, outcome)
 			var c admin.ClaimDetail
 			w.post(pathOf("claims", id)+"/resolve", body).into(&c)
-			if state := map[string]string{"done": "done", "failed": "failed", "free": "absent"}[word]; c.State != state {
+			if state := map[string]string{"done": "done", "failed": "failed", "free": "absent"}[name]; c.State != state {
 				t.Errorf("%s: the state is %s, want %s", outcome, c.State, state)
 			}
 			got, err := result(t, g, outcome)
 			var failed *guard.FailedError
 			switch {
-			case word == "failed" && (!errors.As(err, &failed) || !strings.Contains(err.Error(), want)):
+			case name == "failed" && (!errors.As(err, &failed) || !strings.Contains(err.Error(), want)):
 				t.Errorf("%s: a caller gets %q, %v; want a FailedError with %q", outcome, got, err, want)
 			case outcome == "done" && !errors.Is(err, guard.ErrNoResult):
 				t.Errorf("%s: a caller gets %q, %v; want ErrNoResult", outcome, got, err)
-			case word != "failed" && outcome != "done" && (err != nil || got != want):
+			case name != "failed" && outcome != "done" && (err != nil || got != want):
 				t.Errorf("%s: a caller gets %q, %v; want %q", outcome, got, err, want)
 			}
 		}
@@ -147,9 +147,9 @@ func TestClaims(t *testing.T) {
 		w := open(t)
 		g := w.orders()
 		id := abandonClaim(t, g, "a")
-		var was admin.ClaimDetail
-		if w.post(pathOf("claims", id)+"/expire", reasonBody).into(&was); was.State != "unknown" {
-			t.Errorf("the deleted record is %+v, want an unknown outcome", was)
+		var before admin.ClaimDetail
+		if w.post(pathOf("claims", id)+"/expire", reasonBody).into(&before); before.State != "unknown" {
+			t.Errorf("the deleted record is %+v, want an unknown outcome", before)
 		}
 		w.get(pathOf("claims", id)).problem(404, admin.NotFound)
 		if got, err := result(t, g, "a"); got != "ran" || err != nil {

@@ -81,10 +81,10 @@ func TestLocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var was admin.LockDetail
-		w.post(pathOf("locks", "order:42")+"/release", reasonBody).into(&was)
-		if len(was.Holders) != 1 || was.Holders[0].Fence != hold.Fence() {
-			t.Errorf("the release returns %+v, want the lock with its former holder", was)
+		var before admin.LockDetail
+		w.post(pathOf("locks", "order:42")+"/release", reasonBody).into(&before)
+		if len(before.Holders) != 1 || before.Holders[0].Fence != hold.Fence() {
+			t.Errorf("the release returns %+v, want the lock with its former holder", before)
 		}
 		<-ctx.Done()
 		if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {

@@ -27,7 +27,7 @@ func TestNamespace(t *testing.T) {
 	if what := stream.wantNext("lock.acquired").Data.(map[string]any); what["key"] != "pay:7" {
 		t.Errorf("the event is %v", what)
 	}
-	theirs := w.lock(bank.Mutex("pay:8"))
+	otherHold := w.lock(bank.Mutex("pay:8"))
 	unknown := func(client *interlock.Client) guard.Status {
 		g, err := guard.New[string](client, guard.Policy{Name: "order", OnUnknown: guard.Hold})
 		if err != nil {
@@ -71,7 +71,7 @@ func TestNamespace(t *testing.T) {
 		}
 		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "*", "confirm": 2, "reason": "all"}).problem(409, admin.Conflict)
 		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "*pay:8", "confirm": 0, "reason": "all"})
-		if info, err := bank.Inspect(t.Context(), "pay:8"); err != nil || len(info.Holders) != 1 || info.Holders[0].Fence != theirs.Fence() {
+		if info, err := bank.Inspect(t.Context(), "pay:8"); err != nil || len(info.Holders) != 1 || info.Holders[0].Fence != otherHold.Fence() {
 			t.Errorf("the lock of another namespace is %+v, %v", info, err)
 		}
 	})
@@ -87,9 +87,9 @@ func TestNamespace(t *testing.T) {
 			t.Fatalf("the query finds %+v, want the record with an unknown outcome", found)
 		}
 		for _, other := range []string{"guard=order&user=bob&key=tok-1", "guard=order&user=ann&key=tok-2", "guard=other&user=ann&key=tok-1", "guard=order&key=tok-1"} {
-			var none admin.Claims
-			if w.get("/api/v1/claims?" + other).into(&none); len(none.Claims) != 0 {
-				t.Errorf("the query %s finds %+v, want nothing", other, none)
+			var empty admin.Claims
+			if w.get("/api/v1/claims?" + other).into(&empty); len(empty.Claims) != 0 {
+				t.Errorf("the query %s finds %+v, want nothing", other, empty)
 			}
 		}
 		w.get("/api/v1/claims?user=ann&key=tok-1").problem(422, admin.Invalid)

@@ -51,9 +51,9 @@ func sections(t *testing.T, page string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range append(codes(), config.Presets()...) {
-		if !strings.Contains(string(content), "`"+word+"`") {
-			t.Errorf("%s does not name %s", page, word)
+	for _, name := range append(codes(), config.Presets()...) {
+		if !strings.Contains(string(content), "`"+name+"`") {
+			t.Errorf("%s does not name %s", page, name)
 		}
 	}
 	examples(t, page, string(content))

@@ -37,9 +37,9 @@ func TestContext(t *testing.T) {
 		"its parent ends, then it":          {func(end, endParent func()) { endParent(); end() }, context.Canceled, errParent},
 		"its deadline passes, then it ends": {func(end, _ func()) { time.Sleep(time.Hour); end() }, context.DeadlineExceeded, context.DeadlineExceeded},
 	}
-	for how, use := range listen {
+	for mode, use := range listen {
 		for what, e := range events {
-			t.Run(how+", "+what, func(t *testing.T) {
+			t.Run(mode+", "+what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					timed, stop := context.WithTimeout(context.WithValue(context.Background(), name{}, "ann"), time.Minute)
 					defer stop()

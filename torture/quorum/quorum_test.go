@@ -134,9 +134,9 @@ func TestQuorumWithTwoOfFiveDown(t *testing.T) {
 	t.Parallel()
 	const lease, longest = 3 * time.Second, 4 * time.Second
 	f := newFixture(t)
-	mine, theirs := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
-	f.waitUntilReady(mine)
-	one, other := f.newClient(mine, interlock.Watchdog(lease)), f.newClient(theirs, interlock.Watchdog(lease))
+	first, second := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
+	f.waitUntilReady(first)
+	one, other := f.newClient(first, interlock.Watchdog(lease)), f.newClient(second, interlock.Watchdog(lease))
 	held := make([]context.Context, 20)
 	holds := make([]*interlock.Hold, len(held))
 	for i := range held {
@@ -176,9 +176,9 @@ func TestQuorumWithThreeOfFiveDown(t *testing.T) {
 	t.Parallel()
 	const lease, longest = 2 * time.Second, 3 * time.Second
 	f := newFixture(t)
-	mine, theirs := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
-	f.waitUntilReady(mine)
-	one, other := f.newClient(mine, interlock.Watchdog(lease)), f.newClient(theirs, interlock.Watchdog(lease))
+	first, second := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
+	f.waitUntilReady(first)
+	one, other := f.newClient(first, interlock.Watchdog(lease)), f.newClient(second, interlock.Watchdog(lease))
 	held := make([]context.Context, 20)
 	for i := range held {
 		var err error
@@ -244,19 +244,19 @@ func TestQuorumWithARestartedNode(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			proxies := f.newProxies()
-			mine, theirs := f.openQuorumThrough(proxies, c.opts...), f.openQuorum(c.opts...)
-			f.waitUntilReady(theirs)
-			f.waitUntilReady(mine)
+			first, second := f.openQuorumThrough(proxies, c.opts...), f.openQuorum(c.opts...)
+			f.waitUntilReady(second)
+			f.waitUntilReady(first)
 			ann := engine.Request{Key: "k", Holder: "ann:1", Attempt: "1", Lease: longest}
 			bob := engine.Request{Key: "k", Holder: "bob:1", Attempt: "1", Lease: longest}
 			cut(proxies[3:]...) // permanently: after a won vote the engine still asks the other nodes
-			if _, err := mine.Acquire(t.Context(), ann); err != nil {
+			if _, err := first.Acquire(t.Context(), ann); err != nil {
 				t.Fatal(err)
 			}
 			f.servers[2].Restart() // one of the three nodes with the hold loses it
 			granted := false
 			for end := time.Now().Add(longest / 2); time.Now().Before(end) && !granted; time.Sleep(50 * time.Millisecond) {
-				_, err := theirs.Acquire(t.Context(), bob)
+				_, err := second.Acquire(t.Context(), bob)
 				granted = err == nil
 			}
 			if granted != c.twice {
@@ -266,7 +266,7 @@ func TestQuorumWithARestartedNode(t *testing.T) {
 				return
 			}
 			for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-				if _, err := theirs.Acquire(t.Context(), bob); err == nil {
+				if _, err := second.Acquire(t.Context(), bob); err == nil {
 					break
 				} else if time.Now().After(end) {
 					t.Fatalf("the lock is not granted after the lease expired: %v", err)

@@ -69,10 +69,10 @@ func BenchmarkOnce(b *testing.B) {
 			b.Run(fmt.Sprintf("goroutines=%d/%s", goroutines, c.name), func(b *testing.B) {
 				s := redistest.Start(b)
 				cycle := c.open(b, s)
-				before, own := serverCPU(b, s), ownCPU(b)
+				before, ownBefore := serverCPU(b, s), ownCPU(b)
 				cycles(b, goroutines, cycle)
 				b.ReportMetric((serverCPU(b, s)-before).Seconds()*1e6/float64(b.N), "server-µs/cycle")
-				b.ReportMetric((ownCPU(b)-own).Seconds()*1e6/float64(b.N), "client-µs/cycle")
+				b.ReportMetric((ownCPU(b)-ownBefore).Seconds()*1e6/float64(b.N), "client-µs/cycle")
 			})
 		}
 	}

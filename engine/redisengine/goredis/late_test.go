@@ -144,8 +144,8 @@ func TestOvertakenAcquires(t *testing.T) {
 			}
 			return r
 		}
-		for how, patience := range map[string]time.Duration{"canceled": 0, "impatient": 100 * time.Millisecond} {
-			t.Run("a "+how+" caller does not leave a held "+kind.String()+" lock", func(t *testing.T) {
+		for name, patience := range map[string]time.Duration{"canceled": 0, "impatient": 100 * time.Millisecond} {
+			t.Run("a "+name+" caller does not leave a held "+kind.String()+" lock", func(t *testing.T) {
 				t.Parallel()
 				s, e, h := openTurnstile(t, kind)
 				r := requestBy(t, ann)
@@ -154,7 +154,7 @@ func TestOvertakenAcquires(t *testing.T) {
 				d.arrive()
 				eventually(t, "the lock is free", func() bool { return s.Must("EXISTS", r.Key) == "0" })
 			})
-			t.Run("a "+how+" caller does not queue again for a "+kind.String()+" lock", func(t *testing.T) {
+			t.Run("a "+name+" caller does not queue again for a "+kind.String()+" lock", func(t *testing.T) {
 				t.Parallel()
 				s, e, h := openTurnstile(t, kind)
 				holder := requestBy(t, bob)

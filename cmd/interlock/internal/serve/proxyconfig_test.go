@@ -109,15 +109,15 @@ func TestNeedRestart(t *testing.T) {
 		"limits.header": func(c *config.Config) { c.Limits.Header++ }, "limits.conns": func(c *config.Config) { c.Limits.Conns++ },
 		"timeouts.header": func(c *config.Config) { c.Timeouts.Header++ }, "timeouts.idle": func(c *config.Config) { c.Timeouts.Idle++ },
 	} {
-		was, is := config.Default(), config.Default()
-		change(is)
-		if got := needRestart(was, is); !slices.Equal(got, []string{name}) {
+		before, after := config.Default(), config.Default()
+		change(after)
+		if got := needRestart(before, after); !slices.Equal(got, []string{name}) {
 			t.Errorf("a change of %s: needRestart returned %v", name, got)
 		}
 	}
-	was, is := config.Default(), config.Default()
-	is.Limits.Body, is.Timeouts.Body, is.Shutdown.Delay, is.Namespace = 1, 1, 1, "x"
-	if got := needRestart(was, is); got != nil {
+	earlier, later := config.Default(), config.Default()
+	later.Limits.Body, later.Timeouts.Body, later.Shutdown.Delay, later.Namespace = 1, 1, 1, "x"
+	if got := needRestart(earlier, later); got != nil {
 		t.Errorf("changes that need no restart: needRestart returned %v", got)
 	}
 }
