@@ -95,13 +95,13 @@ var exclusionLaws = []law{
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		unlock(t, hold)
 		calls := w.calls()
-		_, other := lock(t, w.another().Mutex("k:1"))
+		_, otherHold := lock(t, w.another().Mutex("k:1"))
 		unlock(t, hold)
 		wantBusy(t, w.another().Mutex("k:1"))
 		if n := w.calls() - calls; n != 2 {
 			t.Errorf("%d calls, want 2: the other clients' own", n)
 		}
-		unlock(t, other)
+		unlock(t, otherHold)
 	}},
 	{"any goroutine may unlock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))

@@ -72,7 +72,7 @@ var localQueueLaws = []law{
 		}
 	}},
 	{"each holder after a handover has its own, larger fence", func(t *testing.T, w *world) {
-		other := w.another()
+		otherClient := w.another()
 		var last uint64
 		check := func(hold *interlock.Hold) {
 			if hold.Fence() <= last {
@@ -87,7 +87,7 @@ var localQueueLaws = []law{
 				time.Sleep(time.Millisecond) // so that the others queue
 				unlock(t, hold)
 			})
-			_, hold := lock(t, other.Mutex("k:1", interlock.Fenced()))
+			_, hold := lock(t, otherClient.Mutex("k:1", interlock.Fenced()))
 			check(hold)
 			unlock(t, hold)
 		}
@@ -107,7 +107,7 @@ var localQueueLaws = []law{
 		}
 	}},
 	{"another process gets its chance after nine holders", func(t *testing.T, w *world) {
-		other := w.another()
+		otherClient := w.another()
 		stop := time.Now().Add(10 * time.Second)
 		grants, otherGrants := 0, 0
 		work := func(c *interlock.Client, n *int) {
@@ -123,7 +123,7 @@ var localQueueLaws = []law{
 			if i%2 == 0 {
 				work(w.client, &grants)
 			} else {
-				work(other, &otherGrants)
+				work(otherClient, &otherGrants)
 			}
 		})
 		if grants == 0 || otherGrants == 0 || grants > 2*otherGrants || otherGrants > 2*grants {
@@ -131,12 +131,12 @@ var localQueueLaws = []law{
 		}
 	}},
 	{"a process that locks again at once does not overtake a waiting process", func(t *testing.T, w *world) {
-		other := w.another()
+		otherClient := w.another()
 		for round := range 50 {
 			_, hold := lock(t, w.client.Mutex("k:1"))
 			order := make(chan string, 2)
 			go func() {
-				_, otherHold := lock(t, other.Mutex("k:1"))
+				_, otherHold := lock(t, otherClient.Mutex("k:1"))
 				order <- "other"
 				unlock(t, otherHold)
 			}()
@@ -184,11 +184,11 @@ var localQueueLaws = []law{
 		}
 	}},
 	{"a process that may not queue at the engine still gets its locks", func(t *testing.T, w *world) {
-		refused, other := w.on(unqueued{Engine: w.engine, err: errors.New("NOPERM")}), w.another()
+		refused, otherClient := w.on(unqueued{Engine: w.engine, err: errors.New("NOPERM")}), w.another()
 		stop := time.Now().Add(time.Second)
 		counts := make([]atomic.Int64, 2)
 		together(8, func(i int) {
-			m := []*interlock.Client{refused, other}[i%2].Mutex("k:1")
+			m := []*interlock.Client{refused, otherClient}[i%2].Mutex("k:1")
 			for time.Now().Before(stop) {
 				if err := m.Do(t.Context(), func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
 					t.Error(err)
@@ -202,11 +202,11 @@ var localQueueLaws = []law{
 	}},
 	{"a process queues for other keys although one key cannot be queued for", func(t *testing.T, w *world) {
 		queued := new(atomic.Int64)
-		refused, other := w.on(unqueued{Engine: w.engine, err: engine.ErrKind, key: "k:1", queued: queued}), w.another()
+		refused, otherClient := w.on(unqueued{Engine: w.engine, err: engine.ErrKind, key: "k:1", queued: queued}), w.another()
 		for _, key := range []string{"k:1", "k:2"} {
 			stop := time.Now().Add(time.Second)
 			together(8, func(i int) {
-				m := []*interlock.Client{refused, other}[i%2].Mutex(key)
+				m := []*interlock.Client{refused, otherClient}[i%2].Mutex(key)
 				for time.Now().Before(stop) {
 					if err := m.Do(t.Context(), func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
 						t.Error(err)

@@ -55,11 +55,11 @@ var lossLaws = []law{
 		unlock(t, next)
 	}},
 	{"a handover of a lock lost without notice has a fence below the new holder's", func(t *testing.T, w *world) {
-		one, other := w.on(w.memory), w.on(w.memory)
-		_, first := lock(t, one.Mutex("k:1"))
+		firstClient, otherClient := w.on(w.memory), w.on(w.memory)
+		_, first := lock(t, firstClient.Mutex("k:1"))
 		passed := make(chan *interlock.Hold)
 		go func() {
-			_, hold, err := one.Mutex("k:1").Lock(t.Context())
+			_, hold, err := firstClient.Mutex("k:1").Lock(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -68,7 +68,7 @@ var lossLaws = []law{
 		synctest.Wait() // the goroutine waits in the local queue
 		w.memory.Evict("k:1")
 		time.Sleep(time.Millisecond)
-		_, now := lock(t, other.Mutex("k:1"))
+		_, now := lock(t, otherClient.Mutex("k:1"))
 		_ = first.Unlock()
 		late := <-passed
 		if late.Fence() <= first.Fence() || late.Fence() >= now.Fence() {
@@ -86,8 +86,8 @@ var lossLaws = []law{
 			<-ctx.Done()
 			learned <- time.Now()
 		}()
-		other := w.on(w.memory) // not cut off
-		_, otherHold := lock(t, other.Mutex("k:1"))
+		otherClient := w.on(w.memory) // not cut off
+		_, otherHold := lock(t, otherClient.Mutex("k:1"))
 		granted := time.Now()
 		if at := <-learned; !at.Before(granted) {
 			t.Errorf("the holder learned of the loss at %v, want before the next grant at %v", at, granted)

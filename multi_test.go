@@ -114,15 +114,15 @@ var multiLaws = []law{
 		unlock(t, otherHold)
 	}},
 	{"Wait bounds the whole wait for several locks", func(t *testing.T, w *world) {
-		_, one := lock(t, w.another().Mutex("k:1"))
-		_, two := lock(t, w.another().Mutex("k:2"))
-		time.AfterFunc(700*time.Millisecond, func() { _ = one.Unlock() })
+		_, firstHold := lock(t, w.another().Mutex("k:1"))
+		_, secondHold := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(700*time.Millisecond, func() { _ = firstHold.Unlock() })
 		wantIn(t, time.Second, time.Second, func() {
 			_, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Wait(time.Second)).Lock(t.Context())
 			wantErr(t, err, interlock.ErrContended)
 		})
 		wantFree(t, w.client.Mutex("k:1"))
-		unlock(t, two)
+		unlock(t, secondHold)
 	}},
 	{"when the engine fails for one lock, none is kept", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrFull, Key: "k:2"})
@@ -253,8 +253,8 @@ var multiLaws = []law{
 		if left := hold.Left(); left > lease-time.Second {
 			t.Errorf("Left() = %v, want at most that of the first lock", left)
 		}
-		if one, two := hold.Parts()[0].Left(), hold.Parts()[1].Left(); hold.Left() > min(one, two) {
-			t.Errorf("Left() = %v, want at most that of either part, %v and %v", hold.Left(), one, two)
+		if firstLeft, secondLeft := hold.Parts()[0].Left(), hold.Parts()[1].Left(); hold.Left() > min(firstLeft, secondLeft) {
+			t.Errorf("Left() = %v, want at most that of either part, %v and %v", hold.Left(), firstLeft, secondLeft)
 		}
 		unlock(t, hold)
 	}},

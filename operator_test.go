@@ -205,8 +205,8 @@ var operatorLaws = []law{
 		}
 	}},
 	{"a forced release ends all holds of a shared lock, and waiters get it", func(t *testing.T, w *world) {
-		one, _ := lock(t, w.client.RWMutex("a:1").Read())
-		two, _ := lock(t, w.another().RWMutex("a:1").Read())
+		firstCtx, _ := lock(t, w.client.RWMutex("a:1").Read())
+		secondCtx, _ := lock(t, w.another().RWMutex("a:1").Read())
 		a := newArrivals(t)
 		a.arrive(t.Context(), 1, w.another().RWMutex("a:1").Write())
 		taken, err := w.another().ForceRelease(t.Context(), "a:1")
@@ -214,10 +214,10 @@ var operatorLaws = []law{
 			t.Fatalf("ForceRelease = %+v, error %v; want two holders", taken, err)
 		}
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(1, 1) })
-		<-one.Done()
-		<-two.Done()
-		wantErr(t, context.Cause(one), interlock.ErrRevoked)
-		wantErr(t, context.Cause(two), interlock.ErrRevoked)
+		<-firstCtx.Done()
+		<-secondCtx.Done()
+		wantErr(t, context.Cause(firstCtx), interlock.ErrRevoked)
+		wantErr(t, context.Cause(secondCtx), interlock.ErrRevoked)
 	}},
 	{"if the notification is lost, the next renewal reports the loss", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
@@ -238,7 +238,7 @@ var operatorLaws = []law{
 	{"the other locks of the client stay held", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("a:1"))
 		lost, _ := lock(t, w.client.Mutex("a:2"))
-		explicit, other := lock(t, w.client.Mutex("a:3", interlock.Lease(10*time.Second)))
+		explicit, otherHold := lock(t, w.client.Mutex("a:3", interlock.Lease(10*time.Second)))
 		time.Sleep(time.Second)
 		if _, err := w.another().ForceRelease(t.Context(), "a:2"); err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ var operatorLaws = []law{
 		}
 		unlock(t, hold)
 		wantIn(t, 8*time.Second, 9*time.Second, func() { <-explicit.Done() }) // not prolonged by the review
-		wantErr(t, other.Unlock(), interlock.ErrExpired)
+		wantErr(t, otherHold.Unlock(), interlock.ErrExpired)
 	}},
 	{"an engine failure ends the iteration with its error", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpInspect, Do: enginetest.Refuse})
@@ -267,13 +267,13 @@ var operatorLaws = []law{
 		wantErr(t, err, interlock.ErrOutcomeUnknown)
 	}},
 	{"an iteration can be left early", func(t *testing.T, w *world) {
-		_, one := lock(t, w.client.Mutex("a:1"))
-		_, two := lock(t, w.client.Mutex("a:2"))
+		_, firstHold := lock(t, w.client.Mutex("a:1"))
+		_, secondHold := lock(t, w.client.Mutex("a:2"))
 		for range w.client.Locks(t.Context(), "") {
 			break
 		}
-		unlock(t, one)
-		unlock(t, two)
+		unlock(t, firstHold)
+		unlock(t, secondHold)
 	}},
 	{"an engine without an Inspector is unsupported", func(t *testing.T, w *world) {
 		c := w.on(plainOnly{w.engine})

@@ -119,11 +119,11 @@ var ownershipLaws = []law{
 		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Reentrant()))
 		_, _, err := w.another().Mutex("k:1", interlock.Reentrant()).TryLock(ctx)
 		wantErr(t, err, interlock.ErrContended)
-		_, other, err := w.client.Mutex("k:2").TryLock(ctx)
+		_, otherHold, err := w.client.Mutex("k:2").TryLock(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		unlock(t, other)
+		unlock(t, otherHold)
 		unlock(t, hold)
 	}},
 	{"a named owner enters from another process, and the engine counts", func(t *testing.T, w *world) {

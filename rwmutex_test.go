@@ -34,12 +34,12 @@ func (l *lastRequest) Acquire(ctx context.Context, r engine.Request) (engine.Gra
 var rwmutexLaws = []law{
 	{"readers share the lock, and a writer is alone", func(t *testing.T, w *world) {
 		ownLock, otherLock := w.client.RWMutex("k:1"), w.another().RWMutex("k:1")
-		_, one := lock(t, ownLock.Read())
-		_, two := lock(t, otherLock.Read())
+		_, firstHold := lock(t, ownLock.Read())
+		_, secondHold := lock(t, otherLock.Read())
 		wantBusy(t, otherLock.Write())
-		unlock(t, one)
+		unlock(t, firstHold)
 		wantBusy(t, otherLock.Write())
-		unlock(t, two)
+		unlock(t, secondHold)
 		_, writer := lock(t, ownLock.Write())
 		wantBusy(t, otherLock.Read())
 		wantBusy(t, otherLock.Write())
@@ -311,13 +311,13 @@ var rwmutexLaws = []law{
 	}},
 	{"the contexts of readers end separately", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
-		first, one := lock(t, m.Read())
-		second, two := lock(t, m.Read())
-		unlock(t, one)
+		first, firstHold := lock(t, m.Read())
+		second, secondHold := lock(t, m.Read())
+		unlock(t, firstHold)
 		if first.Err() == nil || second.Err() != nil {
 			t.Errorf("the contexts' errors are %v and %v, want only the first context done", first.Err(), second.Err())
 		}
-		unlock(t, two)
+		unlock(t, secondHold)
 	}},
 	{"the options of a lock reach the engine, whatever the kind", func(t *testing.T, w *world) {
 		e := &lastRequest{Engine: w.engine}

@@ -34,15 +34,15 @@ var semaphoreLaws = []law{
 		}
 	}},
 	{"permits are granted in order of arrival", func(t *testing.T, w *world) {
-		_, one := lock(t, w.client.Semaphore("k:1", 2).Permit())
-		_, two := lock(t, w.client.Semaphore("k:1", 2).Permit())
+		_, firstHold := lock(t, w.client.Semaphore("k:1", 2).Permit())
+		_, secondHold := lock(t, w.client.Semaphore("k:1", 2).Permit())
 		a := newArrivals(t)
 		for i := range 6 {
 			a.arrive(t.Context(), i, w.another().Semaphore("k:1", 2).Permit())
 		}
-		unlock(t, one)
+		unlock(t, firstHold)
 		a.want(6, 0, 1, 2, 3, 4, 5)
-		unlock(t, two)
+		unlock(t, secondHold)
 	}},
 	{"permits released together go to as many waiters", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
@@ -86,28 +86,28 @@ var semaphoreLaws = []law{
 	}},
 	{"a holder of a permit gets another one", func(t *testing.T, w *world) {
 		s := w.client.Semaphore("k:1", 2)
-		ctx, one := lock(t, s.Permit())
-		_, two := lockUnder(t, ctx, s.Permit())
+		ctx, firstHold := lock(t, s.Permit())
+		_, secondHold := lockUnder(t, ctx, s.Permit())
 		wantBusy(t, w.another().Semaphore("k:1", 2).Permit())
-		unlock(t, two)
+		unlock(t, secondHold)
 		wantFree(t, w.another().Semaphore("k:1", 2).Permit())
-		unlock(t, one)
+		unlock(t, firstHold)
 	}},
 	{"a reentrant permit is entered again", func(t *testing.T, w *world) {
 		s := w.client.Semaphore("k:1", 1, interlock.Reentrant())
-		ctx, one := lock(t, s.Permit())
-		_, two := lockUnder(t, ctx, s.Permit())
-		unlock(t, two)
-		unlock(t, one)
+		ctx, firstHold := lock(t, s.Permit())
+		_, secondHold := lockUnder(t, ctx, s.Permit())
+		unlock(t, secondHold)
+		unlock(t, firstHold)
 		wantFree(t, w.another().Semaphore("k:1", 1).Permit())
 	}},
 	{"a named owner gets one permit per request", func(t *testing.T, w *world) {
 		ctx := interlock.WithOwner(t.Context(), "importer")
-		_, one := lockUnder(t, ctx, w.client.Semaphore("k:1", 2).Permit())
-		_, two := lockUnder(t, ctx, w.another().Semaphore("k:1", 2).Permit())
+		_, firstHold := lockUnder(t, ctx, w.client.Semaphore("k:1", 2).Permit())
+		_, secondHold := lockUnder(t, ctx, w.another().Semaphore("k:1", 2).Permit())
 		wantBusy(t, w.another().Semaphore("k:1", 2).Permit())
-		unlock(t, one)
-		unlock(t, two)
+		unlock(t, firstHold)
+		unlock(t, secondHold)
 	}},
 	{"with fewer permits than are held none is revoked and none is granted", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
@@ -123,10 +123,10 @@ var semaphoreLaws = []law{
 		wantFree(t, w.another().Semaphore("k:1", 1).Permit())
 	}},
 	{"with more permits than before more are granted", func(t *testing.T, w *world) {
-		_, one := lock(t, w.client.Semaphore("k:1", 1).Permit())
-		_, two := lock(t, w.another().Semaphore("k:1", 2).Permit())
-		unlock(t, one)
-		unlock(t, two)
+		_, firstHold := lock(t, w.client.Semaphore("k:1", 1).Permit())
+		_, secondHold := lock(t, w.another().Semaphore("k:1", 2).Permit())
+		unlock(t, firstHold)
+		unlock(t, secondHold)
 	}},
 	{"a waiter that gives up leaves the queue", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Semaphore("k:1", 1).Permit())

@@ -120,11 +120,11 @@ var stripedLaws = []law{
 		used := make(map[string]bool)
 		for i := range 100 {
 			id := fmt.Sprint("user-", i)
-			one, two := w.client.Striped("k:1", 4).For(id), w.another().Striped("k:1", 4).For(id)
-			if one.Key() != two.Key() {
-				t.Errorf("%s has the stripes %s and %s, want the same in both processes", id, one.Key(), two.Key())
+			first, second := w.client.Striped("k:1", 4).For(id), w.another().Striped("k:1", 4).For(id)
+			if first.Key() != second.Key() {
+				t.Errorf("%s has the stripes %s and %s, want the same in both processes", id, first.Key(), second.Key())
 			}
-			used[one.Key()] = true
+			used[first.Key()] = true
 		}
 		if len(used) != 4 {
 			t.Errorf("a hundred ids use %d stripes, want 4", len(used))

@@ -122,8 +122,8 @@ func TestTokensOfUsers(t *testing.T) {
 		}
 		return i.sign(c, jose.ES256, nil)
 	}
-	good := i.sign(claims(), jose.ES256, nil)
-	unsigned := "eyJhbGciOiJub25lIn0." + strings.Split(good, ".")[1] + "."
+	token := i.sign(claims(), jose.ES256, nil)
+	unsigned := "eyJhbGciOiJub25lIn0." + strings.Split(token, ".")[1] + "."
 	now := time.Now()
 	s := open(t, withJWT(config.JWT{KeyFile: file(t, "key.pem", i.pem()), Issuer: "https://id", Audience: "shop"}), nil)
 	for n, c := range []struct {
@@ -131,13 +131,13 @@ func TestTokensOfUsers(t *testing.T) {
 		field []edit
 		ok    bool
 	}{
-		{"valid", []edit{bearer(good)}, true},
-		{"valid, scheme in lower case", []edit{field("Authorization", "bearer "+good)}, true},
+		{"valid", []edit{bearer(token)}, true},
+		{"valid, scheme in lower case", []edit{field("Authorization", "bearer "+token)}, true},
 		{"expired within the leeway", []edit{bearer(changed("exp", now.Add(-10*time.Second).Unix()))}, true},
 		{"several audiences", []edit{bearer(changed("aud", []string{"x", "shop"}))}, true},
 		{"missing", nil, false},
-		{"two tokens", []edit{bearer(good), bearer(good)}, false},
-		{"another scheme", []edit{field("Authorization", "Basic "+good)}, false},
+		{"two tokens", []edit{bearer(token), bearer(token)}, false},
+		{"another scheme", []edit{field("Authorization", "Basic "+token)}, false},
 		{"not a token", []edit{bearer("abc")}, false},
 		{"unsigned", []edit{bearer(unsigned)}, false},
 		{"signed by another issuer's key", []edit{bearer(newIssuer(t, "a").sign(claims(), jose.ES256, nil))}, false},

@@ -32,8 +32,8 @@ func TestReload(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { first = s.send("POST", "/orders", "x", key("k")) })
 		<-d.arrived
-		other := on("POST /other", rule.Submit, "{header.Idempotency-Key}", guard.Form("other"))
-		if err := s.gateway.Reload(configFor(t, s, other, orders())); err != nil {
+		otherRule := on("POST /other", rule.Submit, "{header.Idempotency-Key}", guard.Form("other"))
+		if err := s.gateway.Reload(configFor(t, s, otherRule, orders())); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.InProgress {
@@ -365,9 +365,9 @@ func TestAccountsInHeaders(t *testing.T) {
 	for path, name := range map[string]string{"/pay": "Stripe-Account", "/ours": "X-Branch"} {
 		first := s.send("POST", path, "x", key("k"), field(name, "acct_1"), field("X-Request-Id", "1"))
 		again := s.send("POST", path, "x", key("k"), field(name, "acct_1"), field("X-Request-Id", "2"))
-		other := s.send("POST", path, "x", key("k"), field(name, "acct_2"))
-		if first.StatusCode != http.StatusCreated || again.Header.Get("Idempotent-Replayed") != "true" || other.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("%s: the first request gets %v, a repeat %v, another account %v; want 201, a replay, 422", path, first, again, other)
+		otherResponse := s.send("POST", path, "x", key("k"), field(name, "acct_2"))
+		if first.StatusCode != http.StatusCreated || again.Header.Get("Idempotent-Replayed") != "true" || otherResponse.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: the first request gets %v, a repeat %v, another account %v; want 201, a replay, 422", path, first, again, otherResponse)
 		}
 	}
 }

@@ -106,9 +106,9 @@ func TestRoundTripCountsBytes(t *testing.T) {
 	if !trip.wrote() {
 		t.Error("wrote() = false on the next connection, although a byte was sent on an earlier one")
 	}
-	other := &roundTrip{}
-	other.gotConn(httptrace.GotConnInfo{Conn: a})
-	if !other.wrote() {
+	otherTrip := &roundTrip{}
+	otherTrip.gotConn(httptrace.GotConnInfo{Conn: a})
+	if !otherTrip.wrote() {
 		t.Error("wrote() = false on a connection that does not count bytes, want true to be safe")
 	}
 }

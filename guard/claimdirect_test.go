@@ -104,12 +104,12 @@ var claimDirectLaws = []law{
 			"abandon":  (*guard.Claim[string]).Abandon,
 		}
 		for name, end := range ends {
-			g, other, k := process[string](t, w, patient), process[string](t, w, patient), guard.Of("ann", name)
+			g, otherProcess, k := process[string](t, w, patient), process[string](t, w, patient), guard.Of("ann", name)
 			_, c := begin(t, g, k)
 			start, j := time.Now(), work("a", 0)
 			var waits []func() (string, error)
 			for range 3 {
-				waits = append(waits, startCall(t, g, k, j), startCall(t, other, k, j))
+				waits = append(waits, startCall(t, g, k, j), startCall(t, otherProcess, k, j))
 			}
 			time.Sleep(123 * time.Millisecond)
 			ok(t, end(c))
@@ -125,9 +125,9 @@ var claimDirectLaws = []law{
 	}},
 	{"with Rerun a waiter takes over a lost claim when its lease expires", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Rerun, OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: time.Minute}
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
 		ctx, c := begin(t, g, key)
-		first, second := startCall(t, g, key, j), startCall(t, other, key, j)
+		first, second := startCall(t, g, key, j), startCall(t, otherProcess, key, j)
 		<-ctx.Done()
 		lost := time.Now()
 		for _, wait := range []func() (string, error){first, second} {
@@ -142,7 +142,7 @@ var claimDirectLaws = []law{
 		j.want(t, 1)
 	}},
 	{"a waiter gets the new result, not a cached older one", func(t *testing.T, w *world) {
-		g, other := process[string](t, w, patient), process[string](t, w, patient)
+		g, otherProcess := process[string](t, w, patient), process[string](t, w, patient)
 		_, c := begin(t, g, key)
 		next := startCall(t, g, key, work("old", 0)) // a call that waited adds an entry when it runs
 		ok(t, c.Free())
@@ -153,7 +153,7 @@ var claimDirectLaws = []law{
 		}
 		hash, _ := stored(t, w, g, key)
 		w.memory.Evict(hash)
-		wait := startCall(t, other, key, work("new", time.Second))
+		wait := startCall(t, otherProcess, key, work("new", time.Second))
 		do(t, g, key, work("a", 0), "new")
 		_, err = wait()
 		ok(t, err)
@@ -317,16 +317,16 @@ func verdictsOf(t *testing.T, w *world, e engine.Engine) (seen []string) {
 		{Name: "free", After: guard.Free, OnUnknown: guard.Hold},
 		{Name: "window", After: guard.Window, Window: time.Minute, OnUnknown: guard.Hold},
 	} {
-		for _, other := range []bool{false, true} {
+		for _, otherUser := range []bool{false, true} {
 			first := on[string](t, w, e, p)
 			second := first
-			if other {
+			if otherUser {
 				second = on[string](t, w, e, p)
 			}
-			keyOf := func(id string) guard.Key { return guard.Of(fmt.Sprint(other), id).For([]byte("x")) }
+			keyOf := func(id string) guard.Key { return guard.Of(fmt.Sprint(otherUser), id).For([]byte("x")) }
 			wait := startCall(t, first, keyOf("work"), work("a", time.Second))
 			call(second, keyOf("work"), work("b", 0)) // while the work runs
-			call(second, guard.Of(fmt.Sprint(other), "work").For([]byte("y")), work("b", 0))
+			call(second, guard.Of(fmt.Sprint(otherUser), "work").For([]byte("y")), work("b", 0))
 			note(wait())
 			call(second, keyOf("work"), work("b", 0)) // after the work is done
 			call(second, keyOf("failure"), &job{err: errNo})
@@ -334,7 +334,7 @@ func verdictsOf(t *testing.T, w *world, e engine.Engine) (seen []string) {
 			_, c := begin(t, first, keyOf("open"))
 			ok(t, c.Abandon())
 			call(second, keyOf("open"), work("b", 0))
-			call(second, guard.Of(fmt.Sprint(other), "open").For([]byte("y")), work("b", 0))
+			call(second, guard.Of(fmt.Sprint(otherUser), "open").For([]byte("y")), work("b", 0))
 		}
 	}
 	return seen

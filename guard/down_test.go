@@ -211,13 +211,13 @@ var downLaws = []law{
 	}},
 	{"with Local, this process guards by itself until the engine is back", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local}
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
 		failEngine(w)
 		do(t, g, key, j, "a")
 		time.Sleep(time.Minute)
 		do(t, g, key, j, "a")
 		j.want(t, 1)
-		do(t, other, key, j, "a")
+		do(t, otherProcess, key, j, "a")
 		j.want(t, 2)
 	}},
 	{"with Local, this process keeps its outcomes when the engine fails and when it recovers", func(t *testing.T, w *world) {
@@ -251,18 +251,18 @@ var downLaws = []law{
 	}},
 	{"with Local, the latest outcome counts, not an earlier unknown one or a late result", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
-		g, other, j := process[string](t, w, p), on[string](t, w, w.memory, p), work("a", 0)
+		g, otherProcess, j := process[string](t, w, p), on[string](t, w, w.memory, p), work("a", 0)
 		doubt, late := guard.Of("ann", "1"), guard.Of("ann", "2")
 		_, c := begin(t, g, doubt)
 		failEngine(w, enginetest.OpClaimRenew)
 		time.Sleep(guard.DefaultLease)
 		wantErr(t, c.Complete("late"), errLost)
-		ok(t, other.Forget(t.Context(), doubt))
+		ok(t, otherProcess.Forget(t.Context(), doubt))
 		do(t, g, doubt, j, "a")
 		w.engine.Heal()
 		_, c = begin(t, g, late)
 		w.memory.Step(2 * guard.DefaultLease)
-		ok(t, other.Resolve(t.Context(), late, "by hand"))
+		ok(t, otherProcess.Resolve(t.Context(), late, "by hand"))
 		wantErr(t, c.Complete("late"), errLost)
 		time.Sleep(guard.DefaultLocalCache)
 		failEngine(w)
@@ -393,9 +393,9 @@ var downLaws = []law{
 	{"a short outage does not let a waiter run while another process's lease lasts", func(t *testing.T, w *world) {
 		for _, down := range []guard.OnDown{guard.Local, guard.Open} {
 			p := guard.Policy{Name: "order" + string(down), OnDown: down, OnDuplicate: guard.Wait, Wait: time.Minute}
-			g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 7*time.Second)
+			g, otherProcess, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 7*time.Second)
 			wait := startCall(t, g, key, j)
-			waits := startCall(t, other, key, j)
+			waits := startCall(t, otherProcess, key, j)
 			failEngine(w)
 			time.AfterFunc(6*time.Second, w.engine.Heal)
 			if v, err := waits(); err != nil || v != "a" {
@@ -422,8 +422,8 @@ var downLaws = []law{
 		ok(t, c.Fail(nil))
 	}},
 	{"a claim still in transit is undone when another caller holds the key", func(t *testing.T, w *world) {
-		g, other := process[string](t, w, strict), on[string](t, w, w.memory, strict)
-		_, c := begin(t, other, key)
+		g, otherProcess := process[string](t, w, strict), on[string](t, w, w.memory, strict)
+		_, c := begin(t, otherProcess, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Hang, Times: 1})
 		time.AfterFunc(time.Second, w.engine.Heal) // the first try gets no answer, and the second finds the holder
 		refused(t, g, key, work("a", 0))

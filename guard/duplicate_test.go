@@ -32,8 +32,8 @@ var duplicateLaws = []law{
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Refuse}
 		g, j := process[string](t, w, p), work("a", 0)
 		do(t, g, key, j, "a")
-		start, other := time.Now(), process[string](t, w, p)
-		for _, g := range []*guard.Guard[string]{g, g, other, other} {
+		start, otherProcess := time.Now(), process[string](t, w, p)
+		for _, g := range []*guard.Guard[string]{g, g, otherProcess, otherProcess} {
 			left := guard.DefaultRetain - time.Since(start)
 			if d := refused(t, g, key, j); d.Running || d.RetryAfter != left {
 				t.Errorf("refused with %+v, want %v left", d, left)
@@ -43,17 +43,17 @@ var duplicateLaws = []law{
 	}},
 	{"the same key with another payload is refused in every state, and changes nothing", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep, OnUnknown: guard.Hold}
-		one, two := key.For([]byte("10 EUR")), key.For([]byte("20 EUR"))
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
-		wait := startCall(t, g, one, j)
-		fails(t, g, two, j, guard.ErrMismatch)
-		fails(t, other, two, j, guard.ErrMismatch)
+		tenEuros, twentyEuros := key.For([]byte("10 EUR")), key.For([]byte("20 EUR"))
+		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
+		wait := startCall(t, g, tenEuros, j)
+		fails(t, g, twentyEuros, j, guard.ErrMismatch)
+		fails(t, otherProcess, twentyEuros, j, guard.ErrMismatch)
 		_, err := wait()
 		ok(t, err)
-		fails(t, g, two, j, guard.ErrMismatch)
-		fails(t, other, two, j, guard.ErrMismatch)
-		do(t, g, one, j, "a")
-		do(t, other, key, j, "a") // without a payload, nothing can differ
+		fails(t, g, twentyEuros, j, guard.ErrMismatch)
+		fails(t, otherProcess, twentyEuros, j, guard.ErrMismatch)
+		do(t, g, tenEuros, j, "a")
+		do(t, otherProcess, key, j, "a") // without a payload, nothing can differ
 		j.want(t, 1)
 
 		failed := guard.Of("ann", "failed")
@@ -62,7 +62,7 @@ var duplicateLaws = []law{
 		_, c := begin(t, g, guard.Of("ann", "open").For([]byte("x")))
 		ok(t, c.Abandon())
 		fails(t, g, guard.Of("ann", "open").For([]byte("y")), j, guard.ErrMismatch)
-		fails(t, other, guard.Of("ann", "open").For([]byte("y")), j, guard.ErrMismatch)
+		fails(t, otherProcess, guard.Of("ann", "open").For([]byte("y")), j, guard.ErrMismatch)
 	}},
 	{"of two concurrent payloads under one key one wins, and the other gets a mismatch", func(t *testing.T, w *world) {
 		for _, guards := range [][2]*guard.Guard[string]{

@@ -43,23 +43,23 @@ func wantCorrupt(t *testing.T, w *world, hash string, envelope []byte, what stri
 var envelopeLaws = []law{
 	{"a local envelope with a flipped bit is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := storeResult(t, w, g, key)
-		for at := range good {
+		hash, envelope := storeResult(t, w, g, key)
+		for at := range envelope {
 			for bit := range 8 {
-				bad := bytes.Clone(good)
+				bad := bytes.Clone(envelope)
 				bad[at] ^= 1 << bit
 				wantCorrupt(t, w, hash, bad, fmt.Sprintf("bit %d of byte %d", bit, at), g, remote[string](t, w, order))
 			}
 		}
 		w.memory.Evict(hash)
-		storeEnvelope(t, w, hash, good)
+		storeEnvelope(t, w, hash, envelope)
 		do(t, g, key, work("b", 0), "a")
 	}},
 	{"a local envelope with another content is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := storeResult(t, w, g, key)
+		hash, envelope := storeResult(t, w, g, key)
 		for what := range 256 {
-			if bad := bytes.Clone(good); byte(what) != good[1] {
+			if bad := bytes.Clone(envelope); byte(what) != envelope[1] {
 				bad[1] = byte(what)
 				wantCorrupt(t, w, hash, bad, fmt.Sprintf("content %d", what), g)
 			}
@@ -67,11 +67,11 @@ var envelopeLaws = []law{
 	}},
 	{"a truncated or extended local envelope is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := storeResult(t, w, g, key)
-		for n := range good {
-			wantCorrupt(t, w, hash, good[:n], fmt.Sprintf("%d bytes", n), g, remote[string](t, w, order))
+		hash, envelope := storeResult(t, w, g, key)
+		for n := range envelope {
+			wantCorrupt(t, w, hash, envelope[:n], fmt.Sprintf("%d bytes", n), g, remote[string](t, w, order))
 		}
-		wantCorrupt(t, w, hash, append(bytes.Clone(good), 0), "one more", g)
+		wantCorrupt(t, w, hash, append(bytes.Clone(envelope), 0), "one more", g)
 	}},
 	{"a local envelope under another key is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
@@ -106,11 +106,11 @@ var envelopeLaws = []law{
 	}},
 	{"this process reads errors and tombstones of both kinds of engine", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
-		g, other := process[string](t, w, p, guard.MaxResult(3)), remote[string](t, w, p)
+		g, otherProcess := process[string](t, w, p, guard.MaxResult(3)), remote[string](t, w, p)
 		fails(t, g, key, &job{err: errNo}, errNo)
 		large := guard.Of("ann", "large")
 		do(t, g, large, work("large", 0), "large")
-		for _, g := range []*guard.Guard[string]{g, other} {
+		for _, g := range []*guard.Guard[string]{g, otherProcess} {
 			fails(t, g, key, work("b", 0), guard.ErrFailed)
 			wantErr(t, fails(t, g, large, work("b", 0), guard.ErrNoResult), guard.ErrTooLarge)
 		}
@@ -118,11 +118,11 @@ var envelopeLaws = []law{
 	{"an encrypting guard rejects local envelopes with results and errors", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p)
-		hash, good := storeResult(t, w, g, key)
+		hash, envelope := storeResult(t, w, g, key)
 		sealing := []*guard.Guard[string]{
 			process[string](t, w, p, guard.Encrypt(ring(t, secret("k")))), remote[string](t, w, p, guard.Encrypt(ring(t, secret("k")))),
 		}
-		wantCorrupt(t, w, hash, good, "a result", sealing...)
+		wantCorrupt(t, w, hash, envelope, "a result", sealing...)
 		l := w.memory.Capabilities().Ledger
 		w.memory.Evict(hash)
 		_, err := l.Claim(t.Context(), engine.Claim{Key: hash, Attempt: "x", Lease: time.Minute})
@@ -160,17 +160,17 @@ func FuzzEnvelope(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, key string, what byte, text string, at int, flip byte) {
 		checkAccepted(t, sealing, key, raw)
-		for _, good := range [][]byte{guard.LocalEnvelope(key, what, text), guard.PlainEnvelope(key, what, text)} {
-			if content, got, err := guard.OpenEnvelope(nil, key, good); err != nil || content != what || got != text {
+		for _, envelope := range [][]byte{guard.LocalEnvelope(key, what, text), guard.PlainEnvelope(key, what, text)} {
+			if content, got, err := guard.OpenEnvelope(nil, key, envelope); err != nil || content != what || got != text {
 				t.Errorf("OpenEnvelope = %q, %q, %v; want %q, %q", content, got, err, what, text)
 			}
-			if _, _, err := guard.OpenEnvelope(nil, key+"x", good); err == nil {
-				t.Errorf("%q is accepted under another key", good)
+			if _, _, err := guard.OpenEnvelope(nil, key+"x", envelope); err == nil {
+				t.Errorf("%q is accepted under another key", envelope)
 			}
-			bad := bytes.Clone(good)
+			bad := bytes.Clone(envelope)
 			bad[uint(at)%uint(len(bad))] ^= flip
 			if _, _, err := guard.OpenEnvelope(nil, key, bad); err == nil && flip != 0 {
-				t.Errorf("the changed envelope %q is accepted; the original is %q", bad, good)
+				t.Errorf("the changed envelope %q is accepted; the original is %q", bad, envelope)
 			}
 			checkAccepted(t, sealing, key, bad)
 			checkAccepted(t, sealing, key, bad[:uint(at)%uint(len(bad))])

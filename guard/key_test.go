@@ -58,8 +58,8 @@ func TestDelimiters(t *testing.T) {
 	seen := make(map[string]string)
 	try := func(g *guard.Guard[int], k guard.Key, what string) {
 		h := hashed(t, g, k)
-		if other, ok := seen[h]; ok {
-			t.Errorf("%s and %s are the same key", what, other)
+		if earlier, ok := seen[h]; ok {
+			t.Errorf("%s and %s are the same key", what, earlier)
 		}
 		seen[h] = what
 	}

@@ -61,11 +61,11 @@ var localLaws = []law{
 		}
 	}},
 	{"a process asks about another process's work once in half a second", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", 10*time.Second)
+		g, otherProcess, j := process[string](t, w, order), process[string](t, w, order), work("a", 10*time.Second)
 		wait := startCall(t, g, key, j)
 		before := claims(w)
 		for range 200 {
-			refused(t, other, key, j)
+			refused(t, otherProcess, key, j)
 			time.Sleep(10 * time.Millisecond)
 		}
 		if n := claims(w) - before; n > 6 {

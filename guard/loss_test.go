@@ -14,7 +14,7 @@ import (
 
 var lossLaws = []law{
 	{"a lost claim cancels the work with the cause, before another caller can claim the key", func(t *testing.T, w *world) {
-		g, other := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
+		g, otherProcess := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Hang})
 		var canceled time.Time
 		wait := make(chan error, 1)
@@ -29,7 +29,7 @@ var lossLaws = []law{
 		}()
 		synctest.Wait()
 		for {
-			if _, err := other.Do(t.Context(), key, work("a", 0).do); err == nil {
+			if _, err := otherProcess.Do(t.Context(), key, work("a", 0).do); err == nil {
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -112,9 +112,9 @@ var lossLaws = []law{
 	}},
 	{"a release whose reply was lost succeeds, even if another caller holds the key by then", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, OnDuplicate: guard.Wait}
-		g, other := process[string](t, w, p), on[string](t, w, w.memory, p)
+		g, otherProcess := process[string](t, w, p), on[string](t, w, w.memory, p)
 		_, c := begin(t, g, key)
-		next := startCall(t, other, key, work("b", time.Second))
+		next := startCall(t, otherProcess, key, work("b", time.Second))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.LoseReply, Times: 1})
 		ok(t, c.Complete("a"))
 		_, err := next()
@@ -131,10 +131,10 @@ var lossLaws = []law{
 		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
 	}},
 	{"a result that never arrived fails if another caller holds the key by then", func(t *testing.T, w *world) {
-		g, other := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
+		g, otherProcess := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
 		_, c := begin(t, g, key)
 		w.memory.Step(time.Hour) // the lease has expired at the engine, and this process does not know
-		do(t, other, key, work("newer", 0), "newer")
+		do(t, otherProcess, key, work("newer", 0), "newer")
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Hang, Times: 1})
 		time.AfterFunc(time.Second, w.engine.Heal)
 		wantErr(t, c.Complete("late"), interlock.ErrLost)

@@ -70,11 +70,11 @@ var onceLaws = []law{
 	}},
 	{"guards with different client prefixes do not share or list each other's keys", func(t *testing.T, w *world) {
 		client := interlock.New(w.asked())
-		one := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-a:")), order))
-		two := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-b:")), order))
-		do(t, one, key, work("secret of a", 0), "secret of a")
-		do(t, two, key, work("b", 0), "b")
-		for _, g := range []*guard.Guard[string]{one, two} {
+		tenantA := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-a:")), order))
+		tenantB := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-b:")), order))
+		do(t, tenantA, key, work("secret of a", 0), "secret of a")
+		do(t, tenantB, key, work("b", 0), "b")
+		for _, g := range []*guard.Guard[string]{tenantA, tenantB} {
 			n := 0
 			for s, err := range g.List(t.Context()) {
 				ok(t, err)
@@ -87,7 +87,7 @@ var onceLaws = []law{
 				t.Errorf("%d records are listed, want only the guard's own", n)
 			}
 		}
-		w.closers = append(w.closers, func() { _ = one.Close(context.Background()); _ = two.Close(context.Background()) })
+		w.closers = append(w.closers, func() { _ = tenantA.Close(context.Background()); _ = tenantB.Close(context.Background()) })
 	}},
 	{"guards with different names do not share keys", func(t *testing.T, w *world) {
 		j := work("a", 0)
@@ -119,25 +119,25 @@ var onceLaws = []law{
 	}},
 	{"a submission from another process is accepted the moment the first is done, even by one that was just refused (L5)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free}
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
+		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
 		wait := startCall(t, g, key, j)
 		time.Sleep(990 * time.Millisecond)
-		refused(t, other, key, j)
+		refused(t, otherProcess, key, j)
 		_, err := wait()
 		ok(t, err)
-		do(t, other, key, j, "a")
+		do(t, otherProcess, key, j, "a")
 	}},
 	{"duplicates are refused for as long as the work takes, however short the lease (L6, L7)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, Lease: 2 * time.Second, MaxHold: time.Hour}
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
+		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
 		wait := startCall(t, g, key, j)
 		for range 59 {
 			time.Sleep(time.Second)
-			refused(t, other, key, j)
+			refused(t, otherProcess, key, j)
 		}
 		_, err := wait()
 		ok(t, err)
-		do(t, other, key, j, "a")
+		do(t, otherProcess, key, j, "a")
 		j.want(t, 2)
 	}},
 	{"the work sees its fence, and every claim of a key has a larger one", func(t *testing.T, w *world) {

@@ -23,12 +23,12 @@ func leaveUnknown(t *testing.T, g *guard.Guard[string], k guard.Key) {
 
 var operatorLaws = []law{
 	{"Resolve makes an operator's result the one that all callers get", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, strict), process[string](t, w, strict), work("a", 0)
+		g, otherProcess, j := process[string](t, w, strict), process[string](t, w, strict), work("a", 0)
 		leaveUnknown(t, g, key)
 		fails(t, g, key, j, guard.ErrUnknown)
 		ok(t, g.Resolve(t.Context(), key, "by hand"))
 		do(t, g, key, j, "by hand")
-		do(t, other, key, j, "by hand")
+		do(t, otherProcess, key, j, "by hand")
 		j.want(t, 0)
 	}},
 	{"after Forget the next call runs", func(t *testing.T, w *world) {
@@ -141,13 +141,15 @@ var operatorLaws = []law{
 		fails(t, g, guard.Hashed("order:x"), work("a", 0), interlock.ErrKey)
 	}},
 	{"of two concurrent operators one decides", func(t *testing.T, w *world) {
-		g, other := process[string](t, w, strict), process[string](t, w, strict)
+		g, otherProcess := process[string](t, w, strict), process[string](t, w, strict)
 		leaveUnknown(t, g, key)
 		for _, op := range []enginetest.Op{enginetest.OpClaim, enginetest.OpSettle} { // so that both operators are at the same step
 			w.engine.Inject(enginetest.Fault{Op: op, Do: enginetest.Delay, After: time.Second})
 		}
 		errs := make([]error, 2)
-		together(2, func(i int) { errs[i] = []*guard.Guard[string]{g, other}[i].Resolve(t.Context(), key, fmt.Sprint(i)) })
+		together(2, func(i int) {
+			errs[i] = []*guard.Guard[string]{g, otherProcess}[i].Resolve(t.Context(), key, fmt.Sprint(i))
+		})
 		if (errs[0] == nil) == (errs[1] == nil) {
 			t.Errorf("the operators got %v and %v, want one error", errs[0], errs[1])
 		}
@@ -180,11 +182,11 @@ var operatorLaws = []law{
 	}},
 	{"List returns every unknown outcome, and none of other guards", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "a*b?", OnUnknown: guard.Hold})
-		other := process[string](t, w, guard.Policy{Name: "aXbY", OnUnknown: guard.Hold})
+		otherProcess := process[string](t, w, guard.Policy{Name: "aXbY", OnUnknown: guard.Hold})
 		for i := range 250 {
 			leaveUnknown(t, g, guard.Of("ann", fmt.Sprint(i)))
 		}
-		leaveUnknown(t, other, key)
+		leaveUnknown(t, otherProcess, key)
 		do(t, g, key, work("a", 0), "a")
 		count := func(states ...guard.State) int {
 			seen := make(map[string]bool)
@@ -311,23 +313,23 @@ var closingLaws = []law{
 		ok(t, g.Close(context.Background()))
 	}},
 	{"an idle guard has no subscriptions and no cached answers", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", time.Second)
+		g, otherProcess, j := process[string](t, w, order), process[string](t, w, order), work("a", time.Second)
 		for i := range 20 {
 			k := guard.Of("ann", fmt.Sprint(i))
 			wait := startCall(t, g, k, j)
-			refused(t, other, k, j)
+			refused(t, otherProcess, k, j)
 			_, err := wait()
 			ok(t, err)
 		}
 		time.Sleep(5 * time.Second)
-		if n, m := g.Entries(), other.Entries(); n != 0 || m != 0 {
+		if n, m := g.Entries(), otherProcess.Entries(); n != 0 || m != 0 {
 			t.Errorf("%d and %d keys are cached, want none", n, m)
 		}
 	}},
 	{"a closed guard caches nothing, not even late answers", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, order), on[string](t, w, w.memory, order), work("a", 0)
+		g, otherProcess, j := process[string](t, w, order), on[string](t, w, w.memory, order), work("a", 0)
 		late := guard.Of("ann", "late")
-		do(t, other, late, j, "a")
+		do(t, otherProcess, late, j, "a")
 		do(t, g, key, j, "a")
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
 		asking := startCall(t, g, late, j)
@@ -341,13 +343,13 @@ var closingLaws = []law{
 	}},
 	{"Close ends all waiting", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: 2 * time.Hour}
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
+		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
 		wait := startCall(t, g, key, j)
-		first, second := startCall(t, g, key, j), startCall(t, other, key, j)
-		queued := startCall(t, other, key, j)
+		first, second := startCall(t, g, key, j), startCall(t, otherProcess, key, j)
+		queued := startCall(t, otherProcess, key, j)
 		start := time.Now()
 		go func() { _ = g.Close(context.Background()) }()
-		go func() { _ = other.Close(context.Background()) }()
+		go func() { _ = otherProcess.Close(context.Background()) }()
 		for _, w := range []func() (string, error){first, second, queued} {
 			_, err := w()
 			wantErr(t, err, guard.ErrClosed)

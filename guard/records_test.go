@@ -55,13 +55,13 @@ var recordsLaws = []law{
 		ok(t, r.Resolve(t.Context(), onlyRecord(t, r, "").Key, engine.Done, []byte(`"by hand"`)))
 		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, key, j, "by hand")
-		other := guard.Of("ann", "other")
-		leaveUnknown(t, g, other)
-		s, err := g.Lookup(t.Context(), other)
+		otherKey := guard.Of("ann", "other")
+		leaveUnknown(t, g, otherKey)
+		s, err := g.Lookup(t.Context(), otherKey)
 		ok(t, err)
 		ok(t, r.Resolve(t.Context(), s.Key, engine.Done, nil))
 		time.Sleep(guard.DefaultLocalCache)
-		fails(t, g, other, j, guard.ErrNoResult)
+		fails(t, g, otherKey, j, guard.ErrNoResult)
 		j.want(t, 0)
 	}},
 	{"Records.Resolve settles work as failed or absent", func(t *testing.T, w *world) {

@@ -120,12 +120,12 @@ var resultLaws = []law{
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p)
 		do(t, g, key, work("card number", 0), "card number")
-		hash, good := stored(t, w, g, key)
+		hash, envelope := stored(t, w, g, key)
 		w.memory.Evict(hash)
 		l := w.memory.Capabilities().Ledger
 		_, err := l.Claim(t.Context(), engine.Claim{Key: hash, Attempt: "x", Lease: time.Minute})
 		ok(t, err)
-		_, err = l.Settle(t.Context(), engine.Settlement{Key: hash, Attempt: "x", Outcome: engine.Failed, Result: good, Retain: time.Hour})
+		_, err = l.Settle(t.Context(), engine.Settlement{Key: hash, Attempt: "x", Outcome: engine.Failed, Result: envelope, Retain: time.Hour})
 		ok(t, err)
 		time.Sleep(guard.DefaultLocalCache)
 		wantErr(t, fails(t, g, key, work("a", 0), guard.ErrNoResult), guard.ErrCorrupt)
@@ -181,12 +181,12 @@ var resultLaws = []law{
 	{"a record that was changed, truncated, emptied or moved to another key is never replayed, and the work never runs again", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		do(t, g, key, j, "a")
-		hash, good := stored(t, w, g, key)
-		flipped := append([]byte(nil), good...)
+		hash, envelope := stored(t, w, g, key)
+		flipped := append([]byte(nil), envelope...)
 		flipped[len(flipped)-2] ^= 1
 		for name, bad := range map[string][]byte{
-			"flipped": flipped, "cut": good[:len(good)-1], "short": good[:5], "empty": {},
-			"garbage": []byte("garbage"), "newer": append([]byte{9}, good[1:]...), "sealed": {1, 'v', 200, 'x'},
+			"flipped": flipped, "cut": envelope[:len(envelope)-1], "short": envelope[:5], "empty": {},
+			"garbage": []byte("garbage"), "newer": append([]byte{9}, envelope[1:]...), "sealed": {1, 'v', 200, 'x'},
 		} {
 			w.memory.Evict(hash)
 			storeEnvelope(t, w, hash, bad)
@@ -198,7 +198,7 @@ var resultLaws = []law{
 		moved := guard.Of("ann", "moved")
 		s, err := g.Lookup(t.Context(), moved)
 		ok(t, err)
-		storeEnvelope(t, w, s.Key, good)
+		storeEnvelope(t, w, s.Key, envelope)
 		wantErr(t, fails(t, g, moved, j, guard.ErrNoResult), guard.ErrCorrupt)
 		j.want(t, 1)
 	}},
@@ -240,10 +240,10 @@ var resultLaws = []law{
 	{"two encryptions of the same result differ", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", Retain: time.Second}, guard.Encrypt(ring(t, secret("k"))))
 		do(t, g, key, work("a", 0), "a")
-		_, one := stored(t, w, g, key)
+		_, first := stored(t, w, g, key)
 		time.Sleep(2 * time.Second)
 		do(t, g, key, work("a", 0), "a")
-		if _, two := stored(t, w, g, key); string(one) == string(two) {
+		if _, second := stored(t, w, g, key); string(first) == string(second) {
 			t.Error("two encryptions are equal")
 		}
 	}},

@@ -154,13 +154,13 @@ var unknownLaws = []law{
 	}},
 	{"an UnknownError gives the start by the engine's clock", func(t *testing.T, w *world) {
 		w.memory.Step(time.Hour)
-		g, other := process[string](t, w, strict), process[string](t, w, strict)
+		g, otherProcess := process[string](t, w, strict), process[string](t, w, strict)
 		began := time.Now().Add(time.Hour)
 		_, c := begin(t, g, key)
 		time.Sleep(time.Second)
 		ok(t, c.Abandon())
 		asked := claims(w)
-		for _, from := range []*guard.Guard[string]{g, other} { // from the cache of the process that did the work, and from the engine
+		for _, from := range []*guard.Guard[string]{g, otherProcess} { // from the cache of the process that did the work, and from the engine
 			var u *guard.UnknownError
 			if err := fails(t, from, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || !u.Began.Equal(began) {
 				t.Errorf("Do = %+v, want an UnknownError with the start %v", err, began)
@@ -224,7 +224,7 @@ var unknownLaws = []law{
 		wantErr(t, err, guard.ErrPolicy)
 		same, err := guard.New[int](client, guard.Charge(strict.Name))
 		ok(t, err)
-		other, err := guard.New[string](client.With(interlock.Prefix("other:")), rerun) // other keys
+		otherGuard, err := guard.New[string](client.With(interlock.Prefix("other:")), rerun) // other keys
 		ok(t, err)
 		replacing, err := guard.New[string](client, rerun, guard.Replacing())
 		ok(t, err)
@@ -234,7 +234,7 @@ var unknownLaws = []law{
 		ok(t, same.Close(t.Context()))
 		last, err := guard.New[string](client, rerun)
 		ok(t, err)
-		for _, g := range []*guard.Guard[string]{other, replacing, last} {
+		for _, g := range []*guard.Guard[string]{otherGuard, replacing, last} {
 			ok(t, g.Close(t.Context()))
 		}
 		ok(t, client.Close(t.Context()))

@@ -15,11 +15,11 @@ var patient = guard.Policy{Name: "order", OnDuplicate: guard.Wait}
 
 var waitingLaws = []law{
 	{"a waiting duplicate gets the result at once, in this process and in others", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
+		g, otherProcess, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		start := time.Now()
 		wait := startCall(t, g, key, j)
 		together(10, func(i int) {
-			do(t, []*guard.Guard[string]{g, other}[i%2], key, j, "a")
+			do(t, []*guard.Guard[string]{g, otherProcess}[i%2], key, j, "a")
 			if d := time.Since(start); d != 2*time.Second {
 				t.Errorf("the waiter got the result after %v, want 2s", d)
 			}
@@ -29,11 +29,11 @@ var waitingLaws = []law{
 		j.want(t, 1)
 	}},
 	{"a duplicate waits no longer than Wait (T10)", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 10*time.Second)
+		g, otherProcess, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 10*time.Second)
 		wait := startCall(t, g, key, j)
 		together(4, func(i int) {
 			start := time.Now()
-			d := refused(t, []*guard.Guard[string]{g, other}[i%2], key, j)
+			d := refused(t, []*guard.Guard[string]{g, otherProcess}[i%2], key, j)
 			if !d.Running {
 				t.Errorf("refused with %+v, want it running", d)
 			}
@@ -44,11 +44,11 @@ var waitingLaws = []law{
 		j.want(t, 1)
 	}},
 	{"a lost notification is repaired by polling", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", time.Second)
+		g, otherProcess, j := process[string](t, w, patient), process[string](t, w, patient), work("a", time.Second)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
 		start := time.Now()
 		wait := startCall(t, g, key, j)
-		do(t, other, key, j, "a")
+		do(t, otherProcess, key, j, "a")
 		if d := time.Since(start); d > 2100*time.Millisecond {
 			t.Errorf("the waiter got the result after %v, want at most 2.1s", d)
 		}
@@ -57,24 +57,24 @@ var waitingLaws = []law{
 	}},
 	{"without a kept result, waiting duplicates run one after the other", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, OnDuplicate: guard.Wait, Wait: time.Minute}
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
+		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
 		start := time.Now()
-		together(6, func(i int) { do(t, []*guard.Guard[string]{g, other}[i%2], key, j, "a") })
+		together(6, func(i int) { do(t, []*guard.Guard[string]{g, otherProcess}[i%2], key, j, "a") })
 		j.want(t, 6)
 		if d := time.Since(start); d < 6*time.Second || d > 10*time.Second {
 			t.Errorf("six runs took %v, want little more than 6s", d)
 		}
 	}},
 	{"a waiter for another process keeps waiting when an earlier waiter gives up", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 4500*time.Millisecond)
+		g, otherProcess, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 4500*time.Millisecond)
 		wait := startCall(t, g, key, j)
-		first := startCall(t, other, key, j)
+		first := startCall(t, otherProcess, key, j)
 		time.Sleep(time.Second)
-		second := startCall(t, other, key, j)
+		second := startCall(t, otherProcess, key, j)
 		_, err := first()
 		wantErr(t, err, guard.ErrDuplicate)
 		time.Sleep(500 * time.Millisecond)
-		third := startCall(t, other, key, j)
+		third := startCall(t, otherProcess, key, j)
 		_, err = second()
 		wantErr(t, err, guard.ErrDuplicate)
 		if v, err := third(); err != nil || v != "a" {
@@ -84,9 +84,9 @@ var waitingLaws = []law{
 		ok(t, err)
 	}},
 	{"a waiter that gives up affects neither the work nor the other waiters", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
+		g, otherProcess, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		wait := startCall(t, g, key, j)
-		for _, g := range []*guard.Guard[string]{g, other} {
+		for _, g := range []*guard.Guard[string]{g, otherProcess} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			left := make(chan error, 1)
 			go func() { _, err := g.Do(ctx, key, j.do); left <- err }()
@@ -123,12 +123,12 @@ var waitingLaws = []law{
 	}},
 	{"a waiter learns that the engine is down when the other process's lease may have expired", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour}
-		g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 2*time.Minute)
+		g, otherProcess, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 2*time.Minute)
 		wait := startCall(t, g, key, j)
 		failEngine(w, enginetest.OpClaimRenew)
 		start := time.Now()
 		time.AfterFunc(time.Millisecond, func() { failEngine(w) })
-		fails(t, other, key, j, guard.ErrDown)
+		fails(t, otherProcess, key, j, guard.ErrDown)
 		wantAbout(t, "the wait", time.Since(start), guard.DefaultLease, 3*time.Second)
 		_, err := wait()
 		ok(t, err)
@@ -138,18 +138,18 @@ var waitingLaws = []law{
 		g := process[string](t, w, guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}, guard.MaxWaiting(2, 3))
 		for round := range 2 {
 			j := work("a", 5*time.Second)
-			one, two := guard.Of("ann", fmt.Sprint("one", round)), guard.Of("ann", fmt.Sprint("two", round))
-			waits := []func() (string, error){startCall(t, g, one, j), startCall(t, g, two, j)}
+			firstKey, secondKey := guard.Of("ann", fmt.Sprint("one", round)), guard.Of("ann", fmt.Sprint("two", round))
+			waits := []func() (string, error){startCall(t, g, firstKey, j), startCall(t, g, secondKey, j)}
 			tooMany := func(k guard.Key) {
 				t.Helper()
 				if d := refused(t, g, k, j); !d.TooManyWaiters || !d.Running {
 					t.Errorf("refused with %+v, want too many waiters for running work", d)
 				}
 			}
-			waits = append(waits, startCall(t, g, one, j), startCall(t, g, one, j))
-			tooMany(one)
-			waits = append(waits, startCall(t, g, two, j))
-			tooMany(two)
+			waits = append(waits, startCall(t, g, firstKey, j), startCall(t, g, firstKey, j))
+			tooMany(firstKey)
+			waits = append(waits, startCall(t, g, secondKey, j))
+			tooMany(secondKey)
 			for _, wait := range waits {
 				if v, err := wait(); err != nil || v != "a" {
 					t.Errorf("a call got %q, %v; want a", v, err)
@@ -200,10 +200,10 @@ var waitingLaws = []law{
 		}
 	}},
 	{"one waiter per process asks the engine for all", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
+		g, otherProcess, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		wait := startCall(t, g, key, j)
 		before := w.engine.Calls(enginetest.OpClaim)
-		together(100, func(int) { do(t, other, key, j, "a") })
+		together(100, func(int) { do(t, otherProcess, key, j, "a") })
 		if n := w.engine.Calls(enginetest.OpClaim) - before; n > 6 {
 			t.Errorf("a hundred waiters asked the engine %d times, want at most 6", n)
 		}

@@ -117,12 +117,12 @@ func ExampleOnce_import() {
 
 // Requests about one order are handled one at a time.
 func ExampleLock() {
-	one, err := interlockhttp.Lock(client, "order", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(time.Second)))
+	oneAtATime, err := interlockhttp.Lock(client, "order", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(time.Second)))
 	if err != nil {
 		panic(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /orders/{id}/cancel", one(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("POST /orders/{id}/cancel", oneAtATime(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "cancelled")
 	})))
 	fmt.Println(send(mux, "/orders/42/cancel", "", "").Body)

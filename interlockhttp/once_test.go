@@ -269,9 +269,9 @@ func TestOnce(t *testing.T) {
 	})
 	t.Run("one middleware applied twice guards once, even with another between", func(t *testing.T) {
 		s := open(t, kept, nil)
-		other := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "other"}, interlockhttp.User(signedIn)))
+		otherMiddleware := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "other"}, interlockhttp.User(signedIn)))
 		w := httptest.NewRecorder()
-		s.once.Wrap(other.Wrap(s.once.Wrap(s.handler))).ServeHTTP(w, s.request("k-1", "x"))
+		s.once.Wrap(otherMiddleware.Wrap(s.once.Wrap(s.handler))).ServeHTTP(w, s.request("k-1", "x"))
 		read(t, w.Result()).is(201, "order 1 of x")
 		s.ran(1)
 	})

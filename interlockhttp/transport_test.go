@@ -26,9 +26,9 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		_, _ = post(t, rt, strings.NewReader("body"))
 		_, _ = post(t, rt, strings.NewReader("body"))
 		s.want(t, 8)
-		for i, seen := range s.seen {
-			if len(seen.field) != 1 || !uuid.MatchString(seen.field[0]) || seen.field[0] != s.seen[i/4*4].field[0] {
-				t.Errorf("try %d has the key %q, want the UUID of its request", i+1, seen.field)
+		for i, request := range s.seen {
+			if len(request.field) != 1 || !uuid.MatchString(request.field[0]) || request.field[0] != s.seen[i/4*4].field[0] {
+				t.Errorf("try %d has the key %q, want the UUID of its request", i+1, request.field)
 			}
 		}
 		if s.seen[0].field[0] == s.seen[4].field[0] {
@@ -40,11 +40,11 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		for range 2 {
 			_, _ = postWith(interlockhttp.WithKey(t.Context(), key), t, transport(s), nil)
 		}
-		for _, seen := range s.seen {
-			if len(seen.field) != 1 || seen.field[0] != `"`+key+`"` {
-				t.Errorf("the request has the key %q, want %q", seen.field, key)
+		for _, request := range s.seen {
+			if len(request.field) != 1 || request.field[0] != `"`+key+`"` {
+				t.Errorf("the request has the key %q, want %q", request.field, key)
 			}
-			if sent, ok := interlockhttp.KeyFrom(seen.req.Context()); sent != key || !ok {
+			if sent, ok := interlockhttp.KeyFrom(request.req.Context()); sent != key || !ok {
 				t.Errorf("KeyFrom() = %q, %v; want %q", sent, ok, key)
 			}
 		}
@@ -61,9 +61,9 @@ func TestOneKeyForEachIntent(t *testing.T) {
 				}
 				resp.Body.Close()
 				s.want(t, 4)
-				for _, seen := range s.seen {
-					if len(seen.field) != 1 || seen.field[0] != value {
-						t.Errorf("the request has the key %q, want %q", seen.field, value)
+				for _, request := range s.seen {
+					if len(request.field) != 1 || request.field[0] != value {
+						t.Errorf("the request has the key %q, want %q", request.field, value)
 					}
 				}
 				if key, _ := interlockhttp.KeyFrom(resp.Request.Context()); key != "bare" && key != `quoted " here` {
@@ -164,9 +164,9 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		}
 		resp.Body.Close()
 		s.want(t, 3)
-		for _, seen := range s.seen {
-			if len(seen.field) != 1 || seen.field[0] != s.seen[0].field[0] || seen.body != "body" {
-				t.Errorf("a try has the body %q and the key %q, want those of the first", seen.body, seen.field)
+		for _, request := range s.seen {
+			if len(request.field) != 1 || request.field[0] != s.seen[0].field[0] || request.body != "body" {
+				t.Errorf("a try has the body %q and the key %q, want those of the first", request.body, request.field)
 			}
 		}
 	})
@@ -270,15 +270,15 @@ func TestTransportBodies(t *testing.T) {
 					resp.Body.Close()
 				}
 				s.want(t, c.sends)
-				for i, seen := range s.seen {
-					if seen.body != c.body {
-						t.Errorf("try %d has %d bytes, want %d", i+1, len(seen.body), len(c.body))
+				for i, request := range s.seen {
+					if request.body != c.body {
+						t.Errorf("try %d has %d bytes, want %d", i+1, len(request.body), len(c.body))
 					}
 					// net/http needs GetBody for another connection, if it wrote nothing to the first.
-					if again := seen.req.GetBody != nil; again != (c.sends > 1) {
+					if again := request.req.GetBody != nil; again != (c.sends > 1) {
 						t.Errorf("try %d has GetBody: %v, want %v", i+1, again, c.sends > 1)
 					}
-					if n := seen.req.ContentLength; c.sends > 1 && n != int64(len(c.body)) {
+					if n := request.req.ContentLength; c.sends > 1 && n != int64(len(c.body)) {
 						t.Errorf("try %d has the Content-Length %d, want %d", i+1, n, len(c.body))
 					}
 				}
@@ -339,9 +339,9 @@ func TestTransportBodies(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			for _, seen := range s.seen {
-				if seen.req.ContentLength != c.length {
-					t.Errorf("%s: the Content-Length is %d, want %d", name, seen.req.ContentLength, c.length)
+			for _, request := range s.seen {
+				if request.req.ContentLength != c.length {
+					t.Errorf("%s: the Content-Length is %d, want %d", name, request.req.ContentLength, c.length)
 				}
 			}
 		}
@@ -445,8 +445,8 @@ func TestTransportContract(t *testing.T) {
 		}
 		wg.Wait()
 		keys := make(map[string]int)
-		for _, seen := range s.seen {
-			keys[seen.field[0]]++
+		for _, request := range s.seen {
+			keys[request.field[0]]++
 		}
 		if s.want(t, 200); len(keys) != 50 {
 			t.Errorf("50 requests have %d keys, want 50", len(keys))

@@ -10,24 +10,24 @@ import (
 func TestReadersAndWriters(t *testing.T) {
 	f := newFixture(t, interlock.DefaultLease)
 	f.bothDirections(func(f *fixture, d direction) {
-		one, other, third := d.holder(), d.waiter(), d.waiter()
+		first, second, third := d.holder(), d.waiter(), d.waiter()
 		read := f.newLock("read")
 		write := read.withKind("write")
 
-		f.must(one.lock(read))
-		f.must(other.lock(read))
+		f.must(first.lock(read))
+		f.must(second.lock(read))
 		table.record("readers of both at once", d.name, "yes")
 
 		f.wantRefused(third, write)
-		f.must(one.unlock(read))
+		f.must(first.unlock(read))
 		f.wantRefused(d.holder(), write)
-		f.must(other.unlock(read))
+		f.must(second.unlock(read))
 		table.record("a writer waits for the last reader", d.name, "yes")
 
-		f.must(one.lock(write))
-		f.wantRefused(other, read)
+		f.must(first.lock(write))
+		f.wantRefused(second, read)
 		f.wantRefused(third, write)
-		f.must(one.unlock(write))
+		f.must(first.unlock(write))
 		table.record("a writer excludes both", d.name, "yes")
 		f.wantFree(read)
 	})

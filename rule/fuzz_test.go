@@ -63,16 +63,16 @@ func FuzzTemplate(f *testing.F) {
 			}
 			return
 		}
-		one, err1 := tmpl.Key(request{"path.a": a, "path.b": b})
-		two, err2 := tmpl.Key(request{"path.a": c, "path.b": d})
-		if err1 != nil || err2 != nil || one != two {
+		first, err1 := tmpl.Key(request{"path.a": a, "path.b": b})
+		second, err2 := tmpl.Key(request{"path.a": c, "path.b": d})
+		if err1 != nil || err2 != nil || first != second {
 			return
 		}
 		if uses(tmpl, "a") && a != c {
-			t.Fatalf("%q: the parts %q and %q have the same key %q", text, a, c, one)
+			t.Fatalf("%q: the parts %q and %q have the same key %q", text, a, c, first)
 		}
 		if uses(tmpl, "b") && b != d {
-			t.Fatalf("%q: the parts %q and %q have the same key %q", text, b, d, one)
+			t.Fatalf("%q: the parts %q and %q have the same key %q", text, b, d, first)
 		}
 	})
 }

@@ -166,8 +166,8 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 		t.Cleanup(func() { _ = e.Close() })
 		return e
 	}
-	ops, other := operate(t, pair()), pair()
-	shop := lock.New(other, lock.Watchdog(time.Second))
+	ops, otherPair := operate(t, pair()), pair()
+	shop := lock.New(otherPair, lock.Watchdog(time.Second))
 	defer shop.Close(context.Background())
 	if err := shop.Mutex("a:1").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)

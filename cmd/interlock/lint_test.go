@@ -59,9 +59,9 @@ func TestLint(t *testing.T) {
 // The root of a workspace is often not a module.
 func TestLintInTheRootOfAWorkspace(t *testing.T) {
 	dir, env := module(t, locked)
-	other, _ := module(t, careless)
+	otherDir, _ := module(t, careless)
 	root := t.TempDir()
-	for from, name := range map[string]string{dir: "job", other: "other"} {
+	for from, name := range map[string]string{dir: "job", otherDir: "other"} {
 		if err := os.Rename(from, filepath.Join(root, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -162,12 +162,12 @@ func TestProbation(t *testing.T) {
 		granted(t, e, a) // by nodes 1 and 2
 		all[2].Heal()
 		all[1].reboot()
-		other := newQuorum(t, nodes) // another process
-		busy(t, other, request("bob"))
+		otherQuorum := newQuorum(t, nodes) // another process
+		busy(t, otherQuorum, request("bob"))
 		busy(t, e, request("bob"))
 		renewed(t, e, a, engine.ErrNotHolder)
 		time.Sleep(time.Minute + time.Second)
-		granted(t, other, request("bob"))
+		granted(t, otherQuorum, request("bob"))
 	})
 	bubble(t, "without probation a lock would have two holders", func(t *testing.T) {
 		all, nodes := servers(3)

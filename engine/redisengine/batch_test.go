@@ -211,10 +211,10 @@ func TestABatchedReleaseNotifiesSubscribers(t *testing.T) {
 	for i := range concurrency {
 		granted(t, e, numberedLock(i, ann))
 	}
-	other := open(t, s)
+	otherEngine := open(t, s)
 	wakes := make([]<-chan struct{}, concurrency)
 	for i := range concurrency {
-		wake, stop := other.Notify(numberedLock(i, ann))
+		wake, stop := otherEngine.Notify(numberedLock(i, ann))
 		defer stop()
 		awaitWake(t, wake) // the subscription has begun
 		wakes[i] = wake

@@ -92,10 +92,10 @@ func TestList(t *testing.T) {
 	t.Run("listed keys do not have the prefix, which is not a pattern", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		e, other := open(t, s, redisengine.Prefix(`s[h]*\:`)), open(t, s)
+		e, otherEngine := open(t, s, redisengine.Prefix(`s[h]*\:`)), open(t, s)
 		granted(t, e, engine.Request{Key: "order", Holder: ann, Attempt: "a", Lease: time.Minute})
-		granted(t, other, engine.Request{Key: `sh\:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
-		granted(t, other, engine.Request{Key: `shxx:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
+		granted(t, otherEngine, engine.Request{Key: `sh\:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
+		granted(t, otherEngine, engine.Request{Key: `shxx:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
 		if got := listed(t, e, "*"); !slices.Equal(got, []string{"order"}) {
 			t.Errorf("the list has %q, want only order", got)
 		}
@@ -331,11 +331,11 @@ func TestForceRelease(t *testing.T) {
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Read, engine.Permit} {
 			r := requestKind(t, k, named+":0", clientID+":17")
 			r.Key += k.String()
-			one := s.Subscribe("SUBSCRIBE", "interlock_client:"+clientID)
-			two := s.Subscribe("SUBSCRIBE", "interlock_client:"+named)
+			clientMessages := s.Subscribe("SUBSCRIBE", "interlock_client:"+clientID)
+			ownerMessages := s.Subscribe("SUBSCRIBE", "interlock_client:"+named)
 			granted(t, e, r)
 			forceReleased(t, e, r.Key)
-			if a, b := one(), two(); a != "0" || b != "0" {
+			if a, b := clientMessages(), ownerMessages(); a != "0" || b != "0" {
 				t.Errorf("%s: the messages are %q to the attempt's client and %q to the holder's, want 0", k, a, b)
 			}
 		}

@@ -21,13 +21,13 @@ func TestLateRequestsOfEveryKindAreRefused(t *testing.T) {
 	e := open(t, s)
 	granted(t, e, request(t, ann, "a")) // now the engine knows the server's clock
 	for _, k := range otherKinds {
-		late, other := requestKind(t, k, ann, "a"), requestKind(t, k, bob, "b")
-		late.Key, other.Key = late.Key+k.String(), other.Key+k.String()
+		late, otherRequest := requestKind(t, k, ann, "a"), requestKind(t, k, bob, "b")
+		late.Key, otherRequest.Key = late.Key+k.String(), otherRequest.Key+k.String()
 		abandoned(t, e, late, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		s.Step(testTimeout + time.Second) // as if both requests had been delayed for that long
 		refused(t, e, late, engine.ErrAbandoned)
 		s.Step(testTimeout + time.Second)
-		granted(t, e, other)
+		granted(t, e, otherRequest)
 	}
 }
 
@@ -249,16 +249,16 @@ func TestEveryKindNeedsOneCall(t *testing.T) {
 	e := open(t, s)
 	run := func() {
 		for _, k := range otherKinds {
-			r, other := requestKind(t, k, ann, "a"), queued(requestKind(t, k, bob, "b"), time.Minute)
+			r, otherRequest := requestKind(t, k, ann, "a"), queued(requestKind(t, k, bob, "b"), time.Minute)
 			if k == engine.Read {
-				other.Kind = engine.Write
+				otherRequest.Kind = engine.Write
 			}
 			granted(t, e, r)
-			busy(t, e, other)
-			if errs := e.Renew(context.Background(), []engine.Request{r, other}); errs[0] != nil || !errors.Is(errs[1], engine.ErrNotHolder) {
+			busy(t, e, otherRequest)
+			if errs := e.Renew(context.Background(), []engine.Request{r, otherRequest}); errs[0] != nil || !errors.Is(errs[1], engine.ErrNotHolder) {
 				t.Errorf("%s: renewals: %v, want nil and %v", k, errs, engine.ErrNotHolder)
 			}
-			_, _ = e.Release(context.Background(), other)
+			_, _ = e.Release(context.Background(), otherRequest)
 			_, _ = e.Release(context.Background(), r)
 		}
 	}

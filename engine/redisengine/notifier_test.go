@@ -40,15 +40,15 @@ func TestLostSubscriber(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
-		one, two := listen(t, e, "one"), listen(t, e, "two")
+		first, second := listen(t, e, "one"), listen(t, e, "two")
 		for range 3 {
 			s.Must("CLIENT", "KILL", "TYPE", "pubsub")
-			awaitWake(t, one)
-			awaitWake(t, two)
+			awaitWake(t, first)
+			awaitWake(t, second)
 		}
 		s.Must("PUBLISH", channelOf("two"), "0")
-		awaitWake(t, two)
-		noWake(t, one)
+		awaitWake(t, second)
+		noWake(t, first)
 	})
 
 	t.Run("a forbidden channel does not silence the others", func(t *testing.T) {

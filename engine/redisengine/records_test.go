@@ -108,11 +108,11 @@ func TestRecordFormat(t *testing.T) {
 		c := claim(t, "a1")
 		claimed(t, e, c)
 		s.Must("PERSIST", "interlock:guard:lock:{"+c.Key+"}")
-		other := claim(t, "a2")
-		other.TakeOver = true
-		claimRefused(t, e, other, engine.Running)
+		otherClaim := claim(t, "a2")
+		otherClaim.TakeOver = true
+		claimRefused(t, e, otherClaim, engine.Running)
 		lookedUp(t, e, c.Key, engine.Running)
-		settled(t, e, done(other, "r"), engine.NotYours)
+		settled(t, e, done(otherClaim, "r"), engine.NotYours)
 		settled(t, e, done(c, "r"), engine.Released)
 	})
 

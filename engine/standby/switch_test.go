@@ -190,9 +190,9 @@ func switchLaws(t *testing.T) {
 		for slow.late.Load() > 0 {
 			time.Sleep(view / 100)
 		}
-		other := w.request("other")
-		other.Lease = long.Lease
-		a.granted(other) // the record allows it, so it is not read again
+		otherRequest := w.request("other")
+		otherRequest.Lease = long.Lease
+		a.granted(otherRequest) // the record allows it, so it is not read again
 	})
 	inWorld(t, "a release after a switch reaches the side of the hold", func(w *world) {
 		a := w.start()

@@ -57,8 +57,8 @@ func TestNamespace(t *testing.T) {
 		if len(claims.Claims) != 1 || claims.Claims[0].Guard != "order" {
 			t.Fatalf("the records are %+v", claims)
 		}
-		var one admin.ClaimDetail
-		w.get(pathOf("claims", claims.Claims[0].ID)).into(&one)
+		var claim admin.ClaimDetail
+		w.get(pathOf("claims", claims.Claims[0].ID)).into(&claim)
 	})
 	t.Run("a lock of another namespace is neither shown nor released", func(t *testing.T) {
 		for _, key := range []string{"pay:8", "bank:pay:8"} {
@@ -86,10 +86,10 @@ func TestNamespace(t *testing.T) {
 		if len(found.Claims) != 1 || found.Claims[0].State != "unknown" {
 			t.Fatalf("the query finds %+v, want the record with an unknown outcome", found)
 		}
-		for _, other := range []string{"guard=order&user=bob&key=tok-1", "guard=order&user=ann&key=tok-2", "guard=other&user=ann&key=tok-1", "guard=order&key=tok-1"} {
+		for _, query := range []string{"guard=order&user=bob&key=tok-1", "guard=order&user=ann&key=tok-2", "guard=other&user=ann&key=tok-1", "guard=order&key=tok-1"} {
 			var empty admin.Claims
-			if w.get("/api/v1/claims?" + other).into(&empty); len(empty.Claims) != 0 {
-				t.Errorf("the query %s finds %+v, want nothing", other, empty)
+			if w.get("/api/v1/claims?" + query).into(&empty); len(empty.Claims) != 0 {
+				t.Errorf("the query %s finds %+v, want nothing", query, empty)
 			}
 		}
 		w.get("/api/v1/claims?user=ann&key=tok-1").problem(422, admin.Invalid)

@@ -136,12 +136,12 @@ func TestQuorumWithTwoOfFiveDown(t *testing.T) {
 	f := newFixture(t)
 	first, second := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
 	f.waitUntilReady(first)
-	one, other := f.newClient(first, interlock.Watchdog(lease)), f.newClient(second, interlock.Watchdog(lease))
+	firstClient, secondClient := f.newClient(first, interlock.Watchdog(lease)), f.newClient(second, interlock.Watchdog(lease))
 	held := make([]context.Context, 20)
 	holds := make([]*interlock.Hold, len(held))
 	for i := range held {
 		var err error
-		if held[i], holds[i], err = one.Mutex(fmt.Sprint("held:", i)).Lock(t.Context()); err != nil {
+		if held[i], holds[i], err = firstClient.Mutex(fmt.Sprint("held:", i)).Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,14 +154,14 @@ func TestQuorumWithTwoOfFiveDown(t *testing.T) {
 				t.Fatalf("hold %d was lost although only two of five nodes are down: %v", i, context.Cause(ctx))
 			}
 		}
-		_, hold, err := other.Mutex(fmt.Sprint("new:", n)).Lock(t.Context())
+		_, hold, err := secondClient.Mutex(fmt.Sprint("new:", n)).Lock(t.Context())
 		if err != nil {
 			t.Fatalf("lock %d is not granted with two nodes down: %v", n, err)
 		}
 		if err := hold.Unlock(); err != nil {
 			t.Fatalf("Unlock of lock %d: %v", n, err)
 		}
-		if _, _, err := other.Mutex("held:0").TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
+		if _, _, err := secondClient.Mutex("held:0").TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
 			t.Fatalf("TryLock on a held lock: got %v, want ErrContended", err)
 		}
 	}
@@ -178,11 +178,11 @@ func TestQuorumWithThreeOfFiveDown(t *testing.T) {
 	f := newFixture(t)
 	first, second := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
 	f.waitUntilReady(first)
-	one, other := f.newClient(first, interlock.Watchdog(lease)), f.newClient(second, interlock.Watchdog(lease))
+	firstClient, secondClient := f.newClient(first, interlock.Watchdog(lease)), f.newClient(second, interlock.Watchdog(lease))
 	held := make([]context.Context, 20)
 	for i := range held {
 		var err error
-		if held[i], _, err = one.Mutex(fmt.Sprint("held:", i)).Lock(t.Context()); err != nil {
+		if held[i], _, err = firstClient.Mutex(fmt.Sprint("held:", i)).Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +206,7 @@ func TestQuorumWithThreeOfFiveDown(t *testing.T) {
 			ctx2, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for {
-				_, hold, err := other.Mutex(fmt.Sprint("held:", i)).Lock(ctx2)
+				_, hold, err := secondClient.Mutex(fmt.Sprint("held:", i)).Lock(ctx2)
 				switch {
 				case err == nil && ctx.Err() == nil:
 					t.Errorf("lock %d was granted after %v, before its holder knew of the loss", i, time.Since(killed))

@@ -64,9 +64,9 @@ func renewEach(e engine.Engine, holds []engine.Request, within time.Duration) (f
 		})
 	}
 	all.Wait()
-	for _, one := range errs {
-		if one != nil {
-			failed, err = failed+1, one
+	for _, renewErr := range errs {
+		if renewErr != nil {
+			failed, err = failed+1, renewErr
 		}
 	}
 	return failed, err

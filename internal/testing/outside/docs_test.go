@@ -131,10 +131,10 @@ func TestDirectivesAreTheSameInChinese(t *testing.T) {
 	if a, b := lines(en), lines(zh); !slices.Equal(a, b) {
 		t.Errorf("the commands are\n%q, in Chinese\n%q", a, b)
 	}
-	other := files(zh)
+	chinese := files(zh)
 	for name, text := range files(en) {
-		if other[name] != text {
-			t.Errorf("%s differs in Chinese:\n%s", name, other[name])
+		if chinese[name] != text {
+			t.Errorf("%s differs in Chinese:\n%s", name, chinese[name])
 		}
 	}
 }

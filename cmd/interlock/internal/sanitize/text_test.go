@@ -56,8 +56,8 @@ func TestHostileNamesArePrintedSafely(t *testing.T) {
 		if err := sanitizetest.Tame(text); err != nil {
 			t.Errorf("%q is printed as %q: %v", name, text, err)
 		}
-		if other, taken := looks[text]; taken {
-			t.Errorf("%q and %q look the same: %s", name, other, text)
+		if earlier, taken := looks[text]; taken {
+			t.Errorf("%q and %q look the same: %s", name, earlier, text)
 		}
 		looks[text] = name
 		data, err := json.Marshal(name)

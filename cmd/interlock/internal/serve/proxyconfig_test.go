@@ -89,9 +89,9 @@ func TestProxyConfig(t *testing.T) {
 		}
 	})
 	t.Run("incomplete values of --once and --principal are invalid", func(t *testing.T) {
-		for text, good := range map[string]bool{"POST /o=header.K": true, "POST /o": false, "POST /o=": false, "=header.K": false, "": false} {
-			if ValidOnce(text) != good {
-				t.Errorf("ValidOnce(%q) = %v, want %v", text, !good, good)
+		for text, valid := range map[string]bool{"POST /o=header.K": true, "POST /o": false, "POST /o=": false, "=header.K": false, "": false} {
+			if ValidOnce(text) != valid {
+				t.Errorf("ValidOnce(%q) = %v, want %v", text, !valid, valid)
 			}
 		}
 		for text, good := range map[string]bool{"none": true, "header:X": true, "jwks:f": true, "header:": false, "header": false, "mtls": false, "": false, "none:x": false} {

@@ -75,11 +75,11 @@ func TestOnlyConcurrentRequestsBreakTheShop(t *testing.T) {
 				if got := c.damage(s.State().Damage); got != c.want {
 					t.Errorf("concurrently: damage %d, want %d", got, c.want)
 				}
-				one := shop.New()
+				theShop := shop.New()
 				for i := range c.n {
-					c.send(one, i)
+					c.send(theShop, i)
 				}
-				if got := one.State().Damage; got != (shop.Damage{}) {
+				if got := theShop.State().Damage; got != (shop.Damage{}) {
 					t.Errorf("sequentially: damage %+v, want none", got)
 				}
 			})
