@@ -236,7 +236,7 @@ func TestGuarantees(t *testing.T) {
 				got = append(got, p.Row)
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("got %v, want %v", got, c.want)
+				t.Errorf("Examine reports the guarantees %v, want %v", got, c.want)
 			}
 		})
 	}

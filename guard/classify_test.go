@@ -96,8 +96,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestBrokenConnection charges at a bank that counts each request and then fails in some
-// way, and repeats the charge with the same key, as a client with retries does.
+// TestBrokenConnection charges at a bank that counts each request and then fails. It
+// repeats the charge with the same key, as a client with retries does.
 func TestBrokenConnection(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, half string) {
 		conn, _, err := http.NewResponseController(w).Hijack()

@@ -83,7 +83,7 @@ var jsonLaws = []law{
 			for _, want := range []any{c.first, c.again} {
 				got, err := g.Do(t.Context(), guard.Of("ann", fmt.Sprint(i)), func(context.Context) (any, error) { return c.first, nil })
 				if err != nil || !reflect.DeepEqual(got, want) {
-					t.Errorf("got %#v, %v; want %#v", got, err, want)
+					t.Errorf("Do: got %#v, %v; want %#v", got, err, want)
 				}
 			}
 		}
@@ -93,7 +93,7 @@ var jsonLaws = []law{
 			got, err := g.Do(t.Context(), key, func(context.Context) (slip, error) { return r, nil })
 			want := slip{No: large, At: r.At, Rest: map[string]any{"id": rest}}
 			if err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("got %+v, %v; want %+v", got, err, want)
+				t.Errorf("Do: got %+v, %v; want %+v", got, err, want)
 			}
 		}
 	}},

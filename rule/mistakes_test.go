@@ -130,13 +130,13 @@ func TestPositionsCountFromTheStartOfTheFile(t *testing.T) {
 	}
 	_, errs = rule.Parse(rule.Word{Text: "lock", At: rule.Pos{Line: 26, Col: 13}}, options)
 	if len(errs) != 1 || errs[0].At != (rule.Pos{Line: 26, Col: 31}) {
-		t.Errorf("got %v, want the mistake at 26:31", errs)
+		t.Errorf("Parse: got %v, want the mistake at 26:31", errs)
 	}
 }
 
 func TestAValidRuleHasNoError(t *testing.T) {
 	_, errs := rule.ParseLine("lock name=pay key=req.OrderNo")
 	if errs.Err() != nil {
-		t.Errorf("got %v, want no error", errs.Err())
+		t.Errorf("ParseLine: got %v, want no error", errs.Err())
 	}
 }

@@ -95,7 +95,7 @@ var replyRows = []row{
 		f.proxy.Delay(faultnet.Replies, 290*time.Millisecond)
 		_, _, err := f.client.Mutex(key, interlock.Lease(300*time.Millisecond), interlock.Wait(2*time.Second)).Lock(t.Context())
 		if !errors.Is(err, interlock.ErrUnavailable) && !errors.Is(err, interlock.ErrOutcomeUnknown) {
-			t.Errorf("got error %v, want ErrUnavailable or ErrOutcomeUnknown", err) // the wait may end during a call
+			t.Errorf("Lock: got error %v, want ErrUnavailable or ErrOutcomeUnknown", err) // the wait may end during a call
 		}
 		if f.commandCount("publish") == released {
 			t.Error("no grant was released")

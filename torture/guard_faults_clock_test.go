@@ -56,7 +56,7 @@ var guardClockRows = []row{
 			_, err := f.other.Do(t.Context(), order, f.work)
 			var duplicate *guard.DuplicateError
 			if !errors.As(err, &duplicate) || !duplicate.Running || duplicate.RetryAfter < 59*time.Minute {
-				t.Fatalf("got %v, want a running duplicate with an hour left", err)
+				t.Fatalf("Do: got %v, want a running duplicate with an hour left", err)
 			}
 		}
 		f.server.Step(time.Hour)

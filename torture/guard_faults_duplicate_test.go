@@ -18,7 +18,7 @@ var guardDuplicateRows = []row{
 			_, err := g.Do(t.Context(), order, f.work)
 			var duplicate *guard.DuplicateError
 			if !errors.As(err, &duplicate) || !duplicate.Running || duplicate.RetryAfter <= 0 || duplicate.RetryAfter > 5*time.Second {
-				t.Fatalf("got %v, want a running duplicate with at most 5s left", err)
+				t.Fatalf("Do: got %v, want a running duplicate with at most 5s left", err)
 			}
 		}
 		f.complete(claim)

@@ -76,7 +76,7 @@ var guardMemoryRows = []row{
 		f.server.Must("HSET", name, "field", "value")
 		_, err := f.guard.Do(t.Context(), order, f.work)
 		if err == nil || errors.Is(err, guard.ErrDuplicate) || errors.Is(err, guard.ErrDown) {
-			t.Errorf("got %v, want an error that is neither ErrDuplicate nor ErrDown", err)
+			t.Errorf("Do: got %v, want an error that is neither ErrDuplicate nor ErrDown", err)
 		}
 		f.wantRuns(0)
 		if got := f.server.Must("HGET", name, "field"); got != "value" {

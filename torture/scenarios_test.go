@@ -196,7 +196,7 @@ func oneTrip(t *testing.T) {
 	_, err = third.Do(t.Context(), order, f.work)
 	least := f.pttl("result", order)
 	if !errors.As(err, &duplicate) || duplicate.Running {
-		t.Fatalf("got %v, want a duplicate that is done", err)
+		t.Fatalf("Do: got %v, want a duplicate that is done", err)
 	}
 	const slack = 2 * time.Millisecond // both values are rounded
 	if left := duplicate.RetryAfter; left > most+slack || left < least-slack {
@@ -357,7 +357,7 @@ func tokenLife(t *testing.T) {
 		_, err := g.Do(t.Context(), redeem(running), f.work)
 		var duplicate *guard.DuplicateError
 		if !errors.As(err, &duplicate) || duplicate.Message.In("zh") != "操作处理中，请勿重复提交" {
-			t.Errorf("got %v, want a DuplicateError with the Chinese message", err)
+			t.Errorf("Do: got %v, want a DuplicateError with the Chinese message", err)
 		}
 	}
 	if err := claim.Complete("done"); err != nil {

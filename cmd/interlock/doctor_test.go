@@ -150,7 +150,7 @@ func TestDoctor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if report.Worst != "warn" || len(report.Nodes) != 1 || report.Findings[0].Code != "forgets" || report.Findings[0].Do == "" {
-			t.Errorf("got %+v, want a warning, one node and the finding forgets", report)
+			t.Errorf("doctor reports %+v, want a warning, one node and the finding forgets", report)
 		}
 	})
 	t.Run("a short lease makes a clock difference matter", func(t *testing.T) {

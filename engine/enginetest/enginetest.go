@@ -33,9 +33,9 @@ type Harness struct {
 	// every law has its own keys. It releases its resources in t.Cleanup.
 	Open func(t testing.TB) engine.Engine
 
-	// Clocked returns an engine with a Step method that moves its clock, for laws
-	// that need one, if the engine of Open has none. It may return the same one each
-	// time: such laws run one after the other.
+	// Clocked returns an engine with a Step method that moves its clock. Laws about
+	// clocks use it if the engine of Open has no Step. It may return the same engine
+	// each time: such laws run one after the other.
 	Clocked func(t testing.TB) engine.Engine
 
 	// Virtual means that the engine lives in this process, so that each law can run

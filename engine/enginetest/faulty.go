@@ -11,7 +11,7 @@ import (
 )
 
 // Faulty wraps an engine and fails on command. It never blocks while it holds a mutex,
-// so it works in a synctest bubble, in which it must then be made.
+// so it works in a synctest bubble. Make it inside the bubble.
 type Faulty struct {
 	inner engine.Engine
 	late  sync.WaitGroup // deliveries that were delayed

@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 		defer cancel()
 		_, err := f.Acquire(ctx, ann)
 		if !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want engine.ErrUnknown and the context's cause", err)
+			t.Errorf("Acquire: got %v, want engine.ErrUnknown and the context's cause", err)
 		}
 		if held(e) {
 			t.Error("the call was delivered at once")
@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Second})
 		start := time.Now()
 		if g, err := f.Acquire(t.Context(), ann); err != nil || g.Count != 1 || time.Since(start) != time.Second {
-			t.Errorf("got %+v, %v after %v; want a grant after a second", g, err, time.Since(start))
+			t.Errorf("Acquire: got %+v, %v after %v; want a grant after a second", g, err, time.Since(start))
 		}
 	})
 
@@ -130,7 +130,7 @@ func TestFaults(t *testing.T) {
 		e.Acquire(t.Context(), ann)
 		f.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Duplicate})
 		if p, err := f.Release(t.Context(), ann); err != nil || p.Outcome != engine.AlreadyFree {
-			t.Errorf("got %v, %v; want already-free", p.Outcome, err)
+			t.Errorf("Release: got %v, %v; want already-free", p.Outcome, err)
 		}
 	})
 
@@ -144,7 +144,7 @@ func TestFaults(t *testing.T) {
 	runFaulty(t, "a refusal returns the error of the fault", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrOverloaded})
 		if _, err := f.Acquire(t.Context(), ann); !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("got %v, want engine.ErrOverloaded", err)
+			t.Errorf("Acquire: got %v, want engine.ErrOverloaded", err)
 		}
 	})
 

@@ -65,8 +65,8 @@ func (b *bench) clock() stepper {
 // singlePermit returns a new request for the only permit of a semaphore.
 func (b *bench) singlePermit(holder string) engine.Request { return b.permit(holder, 1) }
 
-// deadWaiterExpires requires that a live waiter gets a free lock when the position of
-// the dead waiter before it has expired, although the clock was set back.
+// deadWaiterExpires requires that the position of a dead waiter expires although the clock
+// was set back. Then the live waiter behind it gets the free lock.
 func (b *bench) deadWaiterExpires(ask func(holder string) engine.Request) {
 	a, clock := b.withLongLease(ask(ann)), b.clock()
 	b.granted(a)
@@ -82,8 +82,8 @@ func (b *bench) deadWaiterExpires(ask func(holder string) engine.Request) {
 	b.granted(c)
 }
 
-// waitersKeepOrder requires that waiters are served in order although their positions
-// have expired by the clock and the last waiter asks again first.
+// waitersKeepOrder requires that waiters are served in order. By the clock their positions
+// have expired, and the last waiter asks again first.
 func (b *bench) waitersKeepOrder(ask func(holder string) engine.Request) {
 	a, clock, queueLease := b.withLongLease(ask(ann)), b.clock(), 4*b.Lease
 	b.granted(a)

@@ -3,7 +3,7 @@ package enginetest
 import "github.com/interlock-go/interlock/engine"
 
 // Each reader has its own lease, so a crashed reader does not block for long. No reader
-// overtakes a writer that came before it, so new readers do not block it forever. T1.
+// overtakes a waiting writer, so new readers do not block a writer forever. T1.
 var readerLaws = []Law{
 	{"reader", "a crashed reader does not keep the lock although another renews", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)

@@ -299,7 +299,7 @@ func TestARevocationOutlastsALongLease(t *testing.T) {
 func TestAcquireRefusesALatch(t *testing.T) {
 	_, err := memory.New().Acquire(t.Context(), requestAs(engine.Latch, "ann"))
 	if err == nil || !strings.Contains(err.Error(), "count down") {
-		t.Errorf("err = %v, want the advice to count down instead", err)
+		t.Errorf("Acquire: err = %v, want the advice to count down instead", err)
 	}
 }
 

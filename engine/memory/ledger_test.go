@@ -37,7 +37,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		begin(t, e, claim("one", "1"))
 		_, err := e.Capabilities().Ledger.Claim(context.Background(), claim("two", "1"))
 		if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxKeys") {
-			t.Errorf("err = %v, want %v with advice", err, engine.ErrFull)
+			t.Errorf("Claim: err = %v, want %v with advice", err, engine.ErrFull)
 		}
 	})
 	t.Run("a claim beyond MaxBytes is refused with advice", func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			key := strconv.Itoa(i)
 			if _, err := e.Capabilities().Ledger.Claim(context.Background(), claim(key, "1")); err != nil {
 				if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxBytes") {
-					t.Fatalf("err = %v, want %v with advice", err, engine.ErrFull)
+					t.Fatalf("Claim: err = %v, want %v with advice", err, engine.ErrFull)
 				}
 				continue
 			}
@@ -133,7 +133,8 @@ func TestRecordsAreBounded(t *testing.T) {
 }
 
 // TestExpiredRecordIsNotFound checks that an expired record is not found even before it is
-// swept: because many expire at once, or because it is queued behind one that expires later.
+// swept. A record is swept late if many expire at once, or if it is queued behind a record
+// that expires later.
 func TestExpiredRecordIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := memory.New()

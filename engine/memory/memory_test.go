@@ -76,7 +76,7 @@ func TestBounds(t *testing.T) {
 			acquire(t, e, "b", "ann")
 			_, err := e.Acquire(t.Context(), request("c", "ann"))
 			if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxKeys") {
-				t.Errorf("err = %v, want engine.ErrFull with advice", err)
+				t.Errorf("Acquire: err = %v, want engine.ErrFull with advice", err)
 			}
 			acquire(t, e, "a", "ann")
 			if errs := e.Renew(t.Context(), []engine.Request{request("a", "ann")}); errs[0] != nil {

@@ -25,7 +25,7 @@ func TestMajorityDown(t *testing.T) {
 				callers.Go(func() {
 					_, _, err := lock.Lock(t.Context())
 					if !errors.Is(err, interlock.ErrUnavailable) && !errors.Is(err, interlock.ErrOutcomeUnknown) || errors.Is(err, interlock.ErrContended) {
-						t.Errorf("err = %v, want ErrUnavailable or ErrOutcomeUnknown", err)
+						t.Errorf("Lock: err = %v, want ErrUnavailable or ErrOutcomeUnknown", err)
 					}
 				})
 			}

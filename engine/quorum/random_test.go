@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/engine/quorum"
 )
 
-// TestRandomFaults lets several processes compete for one lock on five nodes, of which
-// up to two at a time are down, hang, lose replies, answer late or lose their data. T11
-// and R2: at most one process holds the lock at any time, and fences rise.
+// TestRandomFaults lets several processes compete for one lock on five nodes. Up to two
+// nodes at a time are down, hang, lose replies, answer late or lose their data. T11 and
+// R2: at most one process holds the lock at any time, and fences rise.
 func TestRandomFaults(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {

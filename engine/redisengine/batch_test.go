@@ -327,7 +327,7 @@ func TestManyScripts(t *testing.T) {
 	// One key twice in a batch: the second request is refused.
 	got := strings.Split(s.Must("EVAL", text, "2", "twice:1", "twice:1", never, "1", ann, "a", "60000", bob, "b", "60000"), "\n")
 	if len(got) != 2 || got[1] != "2" {
-		t.Errorf("got %q, want the time, and 2 as the request that was refused", got)
+		t.Errorf("acquire_many.lua returns %q, want the time, and 2 as the request that was refused", got)
 	}
 	wantHash(t, s, "twice:1", map[string]string{ann: "1", "fence:a": got[0]})
 }

@@ -240,7 +240,7 @@ func TestClaimScript(t *testing.T) {
 	// One key twice in a batch: the second claim is refused.
 	got := strings.Split(s.Must("EVAL", text, "4", "l1", "l1", "r1", "r1", never, "1:a0:", terms, "1:b0:", terms), "\n")
 	if len(got) != 8 || got[1] != "2" || got[2] != "1" || got[3] != got[0] {
-		t.Errorf("got %q, want the time, index 2 and a running record", got)
+		t.Errorf("claim.lua returns %q, want the time, index 2 and a running record", got)
 	}
 	if entry := s.Must("GET", "l1"); entry != "1r "+got[0]+" "+got[0]+" 1:a0:" {
 		t.Errorf("the entry is %q, want the claim of the first attempt", entry)

@@ -203,7 +203,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s.Must("REPLICAOF", "127.0.0.1", "1")
 		_, err := e.Acquire(context.Background(), request(t, ann, "a"))
 		if !errors.Is(err, engine.ErrUnavailable) {
-			t.Errorf("err = %v, want %v", err, engine.ErrUnavailable)
+			t.Errorf("Acquire: err = %v, want %v", err, engine.ErrUnavailable)
 		}
 	})
 
@@ -425,7 +425,7 @@ func TestDoneContext(t *testing.T) {
 	defer cancel()
 	_, err := e.Acquire(ctx, request(t, ann, "a"))
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrUnknown) {
-		t.Errorf("err = %v, want DeadlineExceeded and not ErrUnknown", err)
+		t.Errorf("Acquire: err = %v, want DeadlineExceeded and not ErrUnknown", err)
 	}
 	if s.Must("EXISTS", key(t)) != "0" {
 		t.Error("a call with a done context was sent")

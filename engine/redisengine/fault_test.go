@@ -58,7 +58,7 @@ func TestLostReplies(t *testing.T) {
 		granted(t, e, r)
 		p.CutAfterRequest()
 		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("err = %v, want %v", err, engine.ErrUnknown)
+			t.Errorf("Release: err = %v, want %v", err, engine.ErrUnknown)
 		}
 		eventually(t, "the lock is free", func() bool { return s.Must("EXISTS", r.Key) == "0" })
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
@@ -72,7 +72,7 @@ func TestLostReplies(t *testing.T) {
 		p.CutAfterRequest()
 		for _, err := range e.Renew(context.Background(), []engine.Request{a, b}) {
 			if !errors.Is(err, engine.ErrUnknown) {
-				t.Errorf("err = %v, want %v", err, engine.ErrUnknown)
+				t.Errorf("Renew: err = %v, want %v", err, engine.ErrUnknown)
 			}
 		}
 	})
@@ -105,7 +105,7 @@ func TestLostReplies(t *testing.T) {
 		ctx, cancel := within(50 * time.Millisecond)
 		defer cancel()
 		if _, err := e.Acquire(ctx, request(t, ann, "a")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("err = %v, want %v", err, context.DeadlineExceeded)
+			t.Errorf("Acquire: err = %v, want %v", err, context.DeadlineExceeded)
 		}
 		released(t, e, request(t, bob, "b"), engine.ReleaseResult{Outcome: engine.NotYours})
 		if n := p.Connections(); n != before {
@@ -140,7 +140,7 @@ func lateRequests(t *testing.T) {
 		ctx, cancel := limit(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := e.Acquire(ctx, r); !errors.Is(err, engine.ErrUnknown) {
-			t.Fatalf("err = %v, want %v", err, engine.ErrUnknown)
+			t.Fatalf("Acquire: err = %v, want %v", err, engine.ErrUnknown)
 		}
 		abandoned(t, open(t, s), r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		return arrive
@@ -399,7 +399,7 @@ func TestBadNetwork(t *testing.T) {
 		_, err := e.Release(context.Background(), r) // waits for the same connection
 		if !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown) ||
 			errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("err = %v, want ErrUnavailable or ErrUnknown, without the other caller's deadline", err)
+			t.Errorf("Release: err = %v, want ErrUnavailable or ErrUnknown, without the other caller's deadline", err)
 		}
 		if err := <-done; err == nil {
 			t.Error("the first release succeeded without a connection")

@@ -205,7 +205,7 @@ end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_t
 		t.Parallel()
 		s.Must("EVAL", "for i = 1, 11000 do redis.call('HSET', KEYS[1], 'fence:' .. i, i) end", "1", key(t))
 		if _, err := e.Inspect(context.Background(), key(t)); !errors.Is(err, engine.ErrKind) {
-			t.Errorf("err = %v, want %v", err, engine.ErrKind)
+			t.Errorf("Inspect: err = %v, want %v", err, engine.ErrKind)
 		}
 	})
 

@@ -109,7 +109,7 @@ func TestEveryKindRefusesOtherData(t *testing.T) {
 				before := s.Must("DUMP", r.Key)
 				if k == engine.Latch {
 					if _, err := e.CountDown(context.Background(), r); !errors.Is(err, engine.ErrKind) {
-						t.Errorf("err = %v, want %v", err, engine.ErrKind)
+						t.Errorf("CountDown: err = %v, want %v", err, engine.ErrKind)
 					}
 				} else {
 					refused(t, e, r, engine.ErrKind)

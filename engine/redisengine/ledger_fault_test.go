@@ -87,7 +87,7 @@ func lateClaims(t *testing.T) {
 		ctx, cancel := canceled(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := e.Capabilities().Ledger.Claim(ctx, c); !errors.Is(err, engine.ErrUnknown) {
-			t.Fatalf("err = %v, want %v", err, engine.ErrUnknown)
+			t.Fatalf("Claim: err = %v, want %v", err, engine.ErrUnknown)
 		}
 		settled(t, open(t, s), abandon(c), engine.AlreadyFree)
 		return arrive
@@ -104,7 +104,7 @@ func lateClaims(t *testing.T) {
 			t.Error("the late claim was granted")
 		}
 		if _, err := open(t, s).Capabilities().Ledger.Claim(context.Background(), c); !errors.Is(err, engine.ErrAbandoned) {
-			t.Errorf("err = %v, want %v", err, engine.ErrAbandoned)
+			t.Errorf("Claim: err = %v, want %v", err, engine.ErrAbandoned)
 		}
 	})
 

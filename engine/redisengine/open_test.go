@@ -177,7 +177,7 @@ func TestOpen(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if _, err := redisengine.Open(ctx, s.URL()); !errors.Is(err, context.Canceled) {
-			t.Errorf("err = %v, want %v", err, context.Canceled)
+			t.Errorf("Open: err = %v, want %v", err, context.Canceled)
 		}
 	})
 

@@ -255,7 +255,7 @@ func TestRecordNames(t *testing.T) {
 	t.Run("a prefix with a brace is refused", func(t *testing.T) {
 		t.Parallel()
 		if _, err := redisengine.Open(context.Background(), s.URL()+"?records=a{b"); err == nil || !strings.Contains(err.Error(), "brace") {
-			t.Errorf("err = %v, want one about the brace", err)
+			t.Errorf("Open: err = %v, want one about the brace", err)
 		}
 		defer func() {
 			if recover() == nil {

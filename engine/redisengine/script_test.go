@@ -44,7 +44,7 @@ func TestAcquireScript(t *testing.T) {
 		t.Parallel()
 		got := s.Must("EVAL", scriptText(t, "clock", "acquire_common", "exclusive", "acquire"), "1", key(t), ann, "a", "30000", "1", "0", "0", "-")
 		if code, now := got[:2], got[2:]; code != "2\n" || len(now) != 16 {
-			t.Errorf("got %q, want 2 and the time", got)
+			t.Errorf("acquire.lua returns %q, want 2 and the time", got)
 		}
 		if s.Must("EXISTS", key(t)) != "0" {
 			t.Error("the late call acquired the lock")
@@ -252,7 +252,7 @@ func TestOtherKinds(t *testing.T) {
 		r := request(t, ann, "a")
 		s.Must("SET", r.Key, "v")
 		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrKind) {
-			t.Errorf("err = %v, want %v", err, engine.ErrKind)
+			t.Errorf("Release: err = %v, want %v", err, engine.ErrKind)
 		}
 	})
 

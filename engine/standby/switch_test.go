@@ -253,7 +253,7 @@ func switchLaws(t *testing.T) {
 		_, err2 := a.Capabilities().Ledger.Claim(w.Context(), c)
 		for _, err := range []error{err, err2} {
 			if err == nil || !contains(err.Error(), "LongestLease") || engine.Temporary(err) {
-				w.Errorf("err = %v, want a final error that names LongestLease", err)
+				w.Errorf("Acquire: err = %v, want a final error that names LongestLease", err)
 			}
 		}
 	})

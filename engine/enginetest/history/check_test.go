@@ -262,7 +262,7 @@ func TestReport(t *testing.T) {
 		Jain: 9.0 / 15, // 2, 1 and 0 grants
 	}
 	if r.Err() != nil || r.String() != want.String() || r.Jain != want.Jain {
-		t.Errorf("got\n%v\nwant\n%v", r, want)
+		t.Errorf("Check =\n%v\nwant\n%v", r, want)
 	}
 	if even := history.Check(parse(t, "enter a ann", "enter b bob")); even.Jain != 1 {
 		t.Errorf("with as many grants for each of two actors, Jain = %v, want 1", even.Jain)

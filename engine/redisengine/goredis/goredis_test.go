@@ -81,7 +81,7 @@ func TestPool(t *testing.T) {
 		free := occupy(t, client)
 		_, err := e.Acquire(context.Background(), request(t, "b"))
 		if !errors.Is(err, engine.ErrOverloaded) || errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("err = %v, want ErrOverloaded and not ErrUnknown", err)
+			t.Errorf("Acquire: err = %v, want ErrOverloaded and not ErrUnknown", err)
 		}
 		renewed(t, e, r)
 		free()
@@ -133,7 +133,7 @@ func TestFaults(t *testing.T) {
 		p.CutAfterRequest()
 		_, err := e.Release(context.Background(), r)
 		if !errors.Is(err, engine.ErrUnknown) {
-			t.Errorf("err = %v, want %v", err, engine.ErrUnknown)
+			t.Errorf("Release: err = %v, want %v", err, engine.ErrUnknown)
 		}
 		if n := p.Connections(); n != before {
 			t.Errorf("go-redis opened %d connections for a retry, want none", n-before)

@@ -42,7 +42,7 @@ func TestGenerate(t *testing.T) {
 		"file/f.count.2: 1 → 2",
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("got %q\nwant %q", got, want)
+		t.Errorf("generate =\n%q\nwant\n%q", got, want)
 	}
 }
 

@@ -63,14 +63,14 @@ func TestPanic(t *testing.T) {
 	slices.Sort(o.failed)
 	slices.Sort(o.passed)
 	if err != nil || !slices.Equal(o.failed, []string{"group/fails", "group/panics"}) || !slices.Equal(o.passed, []string{"also_holds", "group/holds"}) {
-		t.Errorf("got %+v, error %v; want 2 failed laws and 2 passed laws", o, err)
+		t.Errorf("run = %+v, error %v; want 2 failed laws and 2 passed laws", o, err)
 	}
 }
 
 func TestPattern(t *testing.T) {
 	got := pattern([]string{"a_b", "group/c(d)"})
 	if want := `^TestLaws$/^a_b$|^TestLaws$/^group$/^c\(d\)$`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+		t.Errorf("pattern = %s, want %s", got, want)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestParsePatch(t *testing.T) {
 	}
 	want := mutant{name: "a-name", file: "dir/file.go", old: "\tif x {\n\t\tf()\n\t}\n", new: "\tif x {\n\t\tg()\n\t}\n", why: "why not"}
 	if m != want || test != "pkg.TestIt" {
-		t.Errorf("got %+v, %s; want %+v, pkg.TestIt", m, test, want)
+		t.Errorf("parsePatch = %+v, %s; want %+v, pkg.TestIt", m, test, want)
 	}
 	for _, bad := range []string{"no reason\nfile.go\n-x", "a: b\nfile.go", "a: b\nfile.go\nx"} {
 		if _, _, err := parsePatch(bad); err == nil {

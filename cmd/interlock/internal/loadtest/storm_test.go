@@ -119,7 +119,7 @@ func TestThresholds(t *testing.T) {
 		}
 	}
 	if all, err := loadtest.ParseThresholds("executed==1, p99<1s", names); err != nil || len(all) != 2 || all[1].String() != "p99<1s" {
-		t.Errorf("got %v, %v; want two thresholds", all, err)
+		t.Errorf("ParseThresholds: got %v, %v; want two thresholds", all, err)
 	}
 	for text, want := range map[string]string{
 		"executed": "has no comparison", "==1": "has no comparison", "executed==1,": "has no comparison", "holders==1": "unknown figure",

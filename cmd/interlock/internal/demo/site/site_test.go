@@ -168,7 +168,7 @@ func TestThePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(list.Cases) != len(cases.Cases()) || !strings.Contains(list.Config, "to: "+s.Shop) {
-			t.Errorf("got %d cases, want %d and the URL of the shop in the configuration\n%s", len(list.Cases), len(cases.Cases()), list.Config)
+			t.Errorf("the page lists %d cases, want %d and the URL of the shop in the configuration\n%s", len(list.Cases), len(cases.Cases()), list.Config)
 		}
 		for _, c := range list.Cases {
 			if !strings.HasPrefix(c.Rule, "- match: ") || strings.Count(c.Rule, "\n") < 2 || !strings.Contains(c.Go, "func ") ||

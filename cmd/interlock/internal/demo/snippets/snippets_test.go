@@ -51,7 +51,7 @@ func TestTheSnippetsWork(t *testing.T) {
 					got = append(got, w.Code)
 				})
 				if slices.Sort(got); !slices.Equal(got, c.want) {
-					t.Errorf("got %d, want %d", got, c.want)
+					t.Errorf("statuses %d, want %d", got, c.want)
 				}
 			})
 		})
