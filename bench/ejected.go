@@ -14,11 +14,12 @@ import (
 //
 //go:noinline
 func payWoven(ctx context.Context, order string) (_ilr0 error) {
-	ctx, _il0, _il0ok := _il.Lock(ctx, &_ilS_payment_go_0, _il.Key1(order), &_ilr0)
-	if !_il0ok {
+	var _ilcall _il.Call
+	defer _ilcall.Done(&_ilr0)
+	ctx = _ilcall.Lock(ctx, &_ilS_payment_go_0, _il.Key1(order), &_ilr0)
+	if _ilcall.Refused {
 		return
 	}
-	defer _il0.Done(&_ilr0)
 	return nil
 }
 

@@ -23,11 +23,14 @@ type Site = woven.Site
 // Key is woven.Key.
 type Key = woven.Key
 
-// Held is woven.Held.
-type Held = woven.Held
+// Call is woven.Call.
+type Call = woven.Call
 
-// Run is woven.Run.
-type Run = woven.Run
+// GuardedCall is woven.GuardedCall.
+type GuardedCall = woven.GuardedCall
+
+// Guarded is woven.Guarded.
+func Guarded(errp *error, outs ...any) *GuardedCall { return woven.Guarded(errp, outs...) }
 
 // Bg is woven.Bg.
 func Bg() context.Context { return woven.Bg() }
@@ -52,13 +55,3 @@ func Key3[A, B, C woven.Part](a A, b B, c C) Key { return woven.Key3(a, b, c) }
 
 // Key4 is woven.Key4.
 func Key4[A, B, C, D woven.Part](a A, b B, c C, d D) Key { return woven.Key4(a, b, c, d) }
-
-// Lock is woven.Lock.
-func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, Held, bool) {
-	return woven.Lock(ctx, s, key, errp)
-}
-
-// Once is woven.Once.
-func Once(ctx context.Context, s *Site, key Key, errp *error, outs ...any) (context.Context, *Run, bool) {
-	return woven.Once(ctx, s, key, errp, outs...)
-}

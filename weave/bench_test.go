@@ -3,6 +3,7 @@ package weave_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,4 +40,75 @@ func BenchmarkOverlay(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkRebuild rebuilds a package of 491 functions with two directives each, after an
+// edit. The unwoven package is the same without directives. Processor time includes the
+// compiler, and depends less on other load than the time of a clock. In the form of an
+// overlay it omits the weaver, which runs in this process.
+func BenchmarkRebuild(b *testing.B) {
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, form := range []string{"unwoven", "overlay", "toolexec"} {
+		b.Run(form, func(b *testing.B) {
+			p := newProject(b, nil)
+			edit := 0
+			build := func() (seconds float64) {
+				edit++
+				p.write(b, "shop.go", stackedFunctions(form != "unwoven")+fmt.Sprintf("\n// edit %d\n", edit))
+				args := []string{"build", "."}
+				switch form {
+				case "overlay":
+					if args, err = weave.Go(b.Context(), p.dir, self, args); err != nil {
+						b.Fatal(err)
+					}
+				case "toolexec":
+					args = []string{"build", "-toolexec=" + self + " weave", "."}
+				}
+				cmd := exec.CommandContext(b.Context(), "go", args...)
+				cmd.Dir = p.dir
+				if out, err := cmd.CombinedOutput(); err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+				return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+			}
+			build() // compiles the dependencies
+			total := 0.0
+			for b.Loop() {
+				total += build()
+			}
+			b.ReportMetric(total/float64(b.N), "cpu-s/op")
+		})
+	}
+}
+
+// stackedFunctions returns a package of 491 functions that have two directives each.
+func stackedFunctions(directives bool) string {
+	var text strings.Builder
+	text.WriteString("package shop\n\nimport (\n\t\"context\"\n\t\"strings\"\n")
+	if directives {
+		fmt.Fprintf(&text, "\n\t_ %q\n", weave.Marker)
+	}
+	text.WriteString(")\n\ntype Request struct {\n\tUser, Order string\n\tItems []string\n}\n")
+	for i := range 491 {
+		if directives {
+			fmt.Fprintf(&text, "\n//interlock:once name=o%d key=req.User,req.Order retain=10m\n//interlock:lock name=l%d key=req.Order wait=2s", i, i)
+		}
+		fmt.Fprintf(&text, `
+func F%d(ctx context.Context, req Request) (string, int, error) {
+	n := 0
+	for _, item := range req.Items {
+		n += len(strings.TrimSpace(item))
+	}
+	parts := strings.Split(req.Order, "-")
+	if len(parts) > 1 {
+		return strings.Join(parts[1:], "+"), n, nil
+	}
+	return req.User, n, ctx.Err()
+}
+`, i)
+	}
+	return text.String()
 }

@@ -127,7 +127,7 @@ type project struct {
 	env []string
 }
 
-func newProject(t *testing.T, files map[string]string) *project {
+func newProject(t testing.TB, files map[string]string) *project {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -150,7 +150,7 @@ func newProject(t *testing.T, files map[string]string) *project {
 	return p
 }
 
-func (p *project) write(t *testing.T, name, text string) {
+func (p *project) write(t testing.TB, name, text string) {
 	t.Helper()
 	file := filepath.Join(p.dir, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,8 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	}
 	sig := w.signature(fn, dirs)
 	var text strings.Builder
-	text.WriteString(w.contexts(dirs, sig))
+	guarded := slices.ContainsFunc(dirs, (*directive).guards)
+	text.WriteString(w.call(dirs[0], sig, guarded) + w.contexts(dirs, sig))
 	var sites []Site
 	for i, d := range dirs {
 		w.checkSignature(d, sig)
@@ -29,11 +31,12 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 		site.Name = cmp.Or(d.rule.Name, site.Func)
 		site.Bound = d.shared == "" && w.bindContext(d, sig).reachesBody()
 		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && !site.Bound
-		later := d.guards() && i < len(dirs)-1
-		text.WriteString(w.statements(d, sig, i, w.site(d, site), later))
+		text.WriteString(w.statements(d, sig, i, w.site(d, site), guarded))
 		sites = append(sites, site)
 	}
-	text.WriteString(begun(dirs))
+	if guarded {
+		text.WriteString("_ilcall.Later=false;")
+	}
 	w.insert(fn.Body.Lbrace+1, text.String())
 	return sites
 }
@@ -49,47 +52,44 @@ func (w *weaver) site(d *directive, s Site) string {
 	return name
 }
 
+// call returns the statements that declare the call and defer its end. All directives
+// share them, because a deferred call costs the compiler as much time as a small function.
+func (w *weaver) call(first *directive, sig signature, guarded bool) string {
+	if guarded {
+		return w.line(first.pos) + "_ilcall:=_il.Guarded(" + sig.errp() + sig.outs() + ");defer _ilcall.Done();"
+	}
+	return w.line(first.pos) + "var _ilcall _il.Call;defer _ilcall.Done(" + sig.errp() + ");"
+}
+
 // statements returns the statements of one directive. The compiler reports an error in an
-// expression at the expression, and any other error at the directive. later means that
-// the directive is a guard with lower directives, which may refuse.
-func (w *weaver) statements(d *directive, sig signature, i int, site string, later bool) string {
-	run := "_il" + strconv.Itoa(i)
+// expression at the expression, and any other error at the directive. guarded means that the
+// function has a guard, so that the call knows the results.
+func (w *weaver) statements(d *directive, sig signature, i int, site string, guarded bool) string {
 	h := w.bindContext(d, sig)
-	call, outs := "_il.Lock", ""
-	after := fmt.Sprintf("defer %s.Unlock();", run)
-	if sig.err != "" { // a lost lock is an error, as with Do
-		after = fmt.Sprintf("defer %s.Done(%s);", run, sig.errp())
-	}
-	if d.guards() {
-		call, outs = "_il.Once", sig.outs()
-		after = fmt.Sprintf("defer %s.Done(%s%s);", run, sig.errp(), outs)
-	}
-	if later {
-		after = run + ".Later();" + after
-	}
-	got := cmp.Or(h.to, "_")
+	got, after := "", ""
 	switch {
 	case h.store != nil:
-		got = run + "c"
-		after += h.store(got)
-	case d.when != nil && h.to != "": // := in the block would declare another variable
-		got = run + "c"
-		after = h.to + "=" + got + ";" + after
+		inner := "_ilc" + strconv.Itoa(i)
+		got, after = inner+":=", h.store(inner)
+	case h.to != "":
+		got = h.to + "="
 	}
-	text := fmt.Sprintf("%s,%s,%sok:=%s(%s,&%s,%s,%s%s);if !%sok{%s};",
-		got, run, run, call, h.from, site, w.keyText(d), sig.errp(), outs, run, w.refusal(d, sig, run))
+	verb, args := "Lock", []string{h.from, "&" + site, w.keyText(d)}
+	if d.guards() {
+		verb = "Once"
+	}
+	if !guarded {
+		args = append(args, sig.errp())
+	}
+	text := fmt.Sprintf("%s_ilcall.%s(%s);if _ilcall.Refused{%s};%s", got, verb, strings.Join(args, ","), w.refusal(d, sig), after)
 	if d.when == nil {
-		return w.line(d.pos) + text + after
-	}
-	before := ""
-	if later { // Begun is called outside of the block
-		before = "var " + run + "b *_il.Run;"
-		after += run + "b=" + run + ";"
+		return w.line(d.pos) + text
 	}
 	if w.plain && hasComposite(d.when.node) { // gofmt may remove parentheses that a composite literal needs
-		return before + run + "when:=" + d.when.text + ";if " + run + "when{" + text + after + "};"
+		when := "_ilwhen" + strconv.Itoa(i)
+		return when + ":=" + d.when.text + ";if " + when + "{" + text + "};"
 	}
-	return w.line(d.pos) + before + "if " + w.line(d.when.pos) + "(" + w.withPosition(d, d.when) + "){" + text + after + "};"
+	return w.line(d.pos) + "if " + w.line(d.when.pos) + "(" + w.withPosition(d, d.when) + "){" + text + "};"
 }
 
 // hasComposite reports whether an expression has a composite literal.
@@ -103,25 +103,9 @@ func hasComposite(e ast.Expr) bool {
 	return found
 }
 
-// begun returns the statements that tell each upper guard that no lower directive refused.
-func begun(dirs []*directive) string {
-	var b strings.Builder
-	for i, d := range dirs[:len(dirs)-1] {
-		if !d.guards() {
-			continue
-		}
-		run := "_il" + strconv.Itoa(i)
-		if d.when != nil {
-			run += "b"
-		}
-		b.WriteString(run + ".Begun();")
-	}
-	return b.String()
-}
-
 // refusal returns the statements of a function that did not get its lock. They call the
 // fallback if Busy says so. After other failures the function returns.
-func (w *weaver) refusal(d *directive, sig signature, run string) string {
+func (w *weaver) refusal(d *directive, sig signature) string {
 	if d.call == nil {
 		return "return"
 	}
@@ -135,7 +119,7 @@ func (w *weaver) refusal(d *directive, sig signature, run string) string {
 	if len(sig.results) > 0 {
 		call = "return " + call
 	}
-	return "if " + run + ".Busy(){" + call + "};return"
+	return "if _ilcall.Busy{" + call + "};return"
 }
 
 // keyText returns the call that makes the key. The compiler reports a wrong type at the

@@ -36,11 +36,12 @@ func byHandKept(ctx context.Context, client *interlock.Client, order string) (er
 
 //go:noinline
 func payWoven(ctx context.Context, s *woven.Site, order string) (err error) {
-	_, held, ok := woven.Lock(ctx, s, woven.Key1(order), &err)
-	if !ok {
+	var call woven.Call
+	defer call.Done(&err)
+	call.Lock(ctx, s, woven.Key1(order), &err)
+	if call.Refused {
 		return
 	}
-	defer held.Done(&err)
 	return nil
 }
 

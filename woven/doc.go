@@ -3,11 +3,12 @@
 //
 //	//interlock:lock name=pay key=req.OrderNo wait=3s
 //	func (s *Service) Pay(ctx context.Context, req PayRequest) (receipt Receipt, err error) {
-//		ctx, held, ok := woven.Lock(ctx, &site, woven.Key1(req.OrderNo), &err) // inserted
-//		if !ok {                                                              // inserted
-//			return                                                            // inserted
-//		}                                                                     // inserted
-//		defer held.Done(&err)                                                 // inserted
+//		var call woven.Call                                             // inserted
+//		defer call.Done(&err)                                           // inserted
+//		ctx = call.Lock(ctx, &site, woven.Key1(req.OrderNo), &err)      // inserted
+//		if call.Refused {                                               // inserted
+//			return                                                      // inserted
+//		}                                                               // inserted
 //		...
 //	}
 //
@@ -21,6 +22,6 @@
 //
 // # What is not promised
 //
-// [Once] stores results as JSON. A result type that JSON cannot restore is refused
+// [GuardedCall.Once] stores results as JSON. A result type that JSON cannot restore is refused
 // before the function first runs. See [guard.JSON] for numbers in a value of type any.
 package woven

@@ -17,11 +17,13 @@ var submitSite = woven.Site{ID: "ilsite/1{submit example.com/shop.Submit}", Pos:
 //	//interlock:submit name=submit key=user,form
 //	func Submit(ctx context.Context, user, form string) error
 func Submit(ctx context.Context, user, form string) (err error) {
-	ctx, run, ok := woven.Once(ctx, &submitSite, woven.Key2(user, form), &err)
-	if !ok {
+	call := woven.Guarded(&err)
+	defer call.Done()
+	ctx = call.Once(ctx, &submitSite, woven.Key2(user, form))
+	if call.Refused {
 		return
 	}
-	defer run.Done(&err)
+	call.Later = false
 
 	fmt.Println("submitted by", user)
 	return ctx.Err()

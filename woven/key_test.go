@@ -41,8 +41,9 @@ func TestKeys(t *testing.T) {
 			interlock.Key("pay", "a", "false", "c"):      woven.Key3("a", false, number("c")),
 		} {
 			var err error
-			inner, held, ok := woven.Lock(ctx, site("lock", ""), key, &err)
-			if !ok {
+			var call woven.Call
+			inner := call.Lock(ctx, site("lock", ""), key, &err)
+			if call.Refused {
 				t.Errorf("%s: %v", want, err)
 				continue
 			}
@@ -51,7 +52,7 @@ func TestKeys(t *testing.T) {
 			if !errors.As(err, &busy) || !busy.Self {
 				t.Errorf("TryLock of %s: got %v, want a ContendedError with Self, because the woven lock has this key", want, err)
 			}
-			held.Unlock()
+			call.Done(nil)
 		}
 	})
 }

@@ -25,11 +25,12 @@ func site(verb, options string) *woven.Site {
 
 // pay is a woven function with a context and an error.
 func pay(ctx context.Context, s *woven.Site, order string, work func(context.Context) error) (receipt string, err error) {
-	ctx, held, ok := woven.Lock(ctx, s, woven.Key1(order), &err)
-	if !ok {
+	var call woven.Call
+	defer call.Done(&err)
+	ctx = call.Lock(ctx, s, woven.Key1(order), &err)
+	if call.Refused {
 		return
 	}
-	defer held.Done(&err)
 	if err := work(ctx); err != nil {
 		return "", err
 	}
@@ -38,11 +39,12 @@ func pay(ctx context.Context, s *woven.Site, order string, work func(context.Con
 
 // sweep is a woven function without an error.
 func sweep(ctx context.Context, s *woven.Site, shelf string, work func()) (swept bool) {
-	_, held, ok := woven.Lock(ctx, s, woven.Key1(shelf), nil)
-	if !ok {
+	var call woven.Call
+	defer call.Done(nil)
+	call.Lock(ctx, s, woven.Key1(shelf), nil)
+	if call.Refused {
 		return
 	}
-	defer held.Unlock()
 	work()
 	return true
 }
@@ -233,17 +235,17 @@ func TestBusyIsTrueOnlyIfTheLockIsHeld(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("lock", "wait=0 on-timeout=call")
 		var err error
-		_, held, ok := woven.Lock(ctx, s, woven.Key1("42"), &err)
-		if !ok || held.Busy() {
+		var first, second, third woven.Call
+		if first.Lock(ctx, s, woven.Key1("42"), &err); first.Refused || first.Busy {
 			t.Fatalf("the lock was not acquired: %v", err)
 		}
-		if _, second, ok := woven.Lock(ctx, s, woven.Key1("42"), &err); ok || !second.Busy() || err != nil {
-			t.Errorf("a held lock: ok %v, busy %v, error %v; want only busy", ok, second.Busy(), err)
+		if second.Lock(ctx, s, woven.Key1("42"), &err); !second.Refused || !second.Busy || err != nil {
+			t.Errorf("a held lock: refused %v, busy %v, error %v; want no error", second.Refused, second.Busy, err)
 		}
-		if _, second, ok := woven.Lock(ctx, s, woven.Key1(""), &err); ok || second.Busy() || !errors.Is(err, interlock.ErrKey) {
-			t.Errorf("an empty key: ok %v, busy %v, error %v; want only ErrKey", ok, second.Busy(), err)
+		if third.Lock(ctx, s, woven.Key1(""), &err); !third.Refused || third.Busy || !errors.Is(err, interlock.ErrKey) {
+			t.Errorf("an empty key: refused %v, busy %v, error %v; want a refusal with ErrKey", third.Refused, third.Busy, err)
 		}
-		held.Unlock()
+		first.Done(&err)
 	})
 }
 
@@ -262,8 +264,9 @@ func TestAnEmptyKeyIsRefused(t *testing.T) {
 			}
 		}
 		var err error
-		if _, _, ok := woven.Lock(ctx, site("lock", ""), woven.Key2("a", ""), &err); ok || !strings.Contains(err.Error(), "part 2 of 2 is empty") {
-			t.Errorf("got %v, %v; want a refusal that names part 2", ok, err)
+		var call woven.Call
+		if call.Lock(ctx, site("lock", ""), woven.Key2("a", ""), &err); !call.Refused || !strings.Contains(err.Error(), "part 2 of 2 is empty") {
+			t.Errorf("got %v, %v; want a refusal that names part 2", call.Refused, err)
 		}
 		if got := client.Stats().Acquired; got != 0 {
 			t.Errorf("%d locks were acquired, want 0", got)
@@ -274,14 +277,14 @@ func TestAnEmptyKeyIsRefused(t *testing.T) {
 func TestALockWithoutAKeyIsShared(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		var err error
-		_, held, ok := woven.Lock(ctx, site("lock", ""), woven.Key0(), &err)
-		if !ok {
+		var call woven.Call
+		if call.Lock(ctx, site("lock", ""), woven.Key0(), &err); call.Refused {
 			t.Fatal(err)
 		}
 		if _, _, err := client.Mutex("pay").TryLock(ctx); !errors.Is(err, interlock.ErrContended) {
 			t.Errorf("TryLock of \"pay\": got %v, want ErrContended", err)
 		}
-		held.Unlock()
+		call.Done(&err)
 	})
 }
 

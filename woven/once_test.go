@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,11 +28,13 @@ type order struct {
 
 // placeOrder is a woven function with results.
 func placeOrder(ctx context.Context, s *woven.Site, key woven.Key, work func(context.Context) error) (o order, n int, err error) {
-	ctx, run, ok := woven.Once(ctx, s, key, &err, &o, &n)
-	if !ok {
+	call := woven.Guarded(&err, &o, &n)
+	defer call.Done()
+	ctx = call.Once(ctx, s, key)
+	if call.Refused {
 		return
 	}
-	defer run.Done(&err, &o, &n)
+	call.Later = false
 	if err := work(ctx); err != nil {
 		return order{}, 0, err
 	}
@@ -40,11 +43,13 @@ func placeOrder(ctx context.Context, s *woven.Site, key woven.Key, work func(con
 
 // fillOnce is a woven function without an error.
 func fillOnce(ctx context.Context, s *woven.Site, key string, work func()) (n int) {
-	_, run, ok := woven.Once(ctx, s, woven.Key1(key), nil, &n)
-	if !ok {
+	call := woven.Guarded(nil, &n)
+	defer call.Done()
+	call.Once(ctx, s, woven.Key1(key))
+	if call.Refused {
 		return
 	}
-	defer run.Done(nil, &n)
+	call.Later = false
 	work()
 	return 1
 }
@@ -309,18 +314,17 @@ func TestADerivedContextIsCancelledAfterTheRun(t *testing.T) {
 
 // onceAndLock is a function with two directives: once outside and lock inside.
 func onceAndLock(ctx context.Context, once, lock *woven.Site, key string, work func(context.Context) error) (n int, err error) {
-	ctx, run, ok := woven.Once(ctx, once, woven.Key1(key), &err, &n)
-	if !ok {
+	call := woven.Guarded(&err, &n)
+	defer call.Done()
+	ctx = call.Once(ctx, once, woven.Key1(key))
+	if call.Refused {
 		return
 	}
-	run.Later()
-	defer run.Done(&err, &n)
-	ctx, held, ok := woven.Lock(ctx, lock, woven.Key1(key), &err)
-	if !ok {
+	ctx = call.Lock(ctx, lock, woven.Key1(key))
+	if call.Refused {
 		return
 	}
-	defer held.Done(&err)
-	run.Begun()
+	call.Later = false
 	if err := work(ctx); err != nil {
 		return 0, err
 	}
@@ -404,32 +408,80 @@ func TestARefusedInnerCallDoesNotUndoTheRun(t *testing.T) {
 	})
 }
 
-func TestMethodsOfANilRunDoNothing(t *testing.T) {
-	var run *woven.Run // as in a function whose condition is false
-	run.Later()
-	run.Begun()
-	run.Done(nil)
-	woven.Held{}.Unlock()
+func TestACallWithoutDirectivesEndsNothing(t *testing.T) {
+	new(woven.Call).Done(nil) // as in a function whose condition is false
+	woven.Guarded(nil).Done()
+}
+
+// A trace of the user may panic while a lock is released. The upper directives end
+// nevertheless, and a guard cannot know what happened.
+func TestAPanicOfTheLowerDirectiveEndsTheUpperOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := false
+		client := interlock.New(nil, interlock.WithTrace(&interlock.Trace{Released: func(interlock.Released) {
+			if broken {
+				broken = false
+				panic("broken trace")
+			}
+		}}))
+		defer client.Close(context.Background())
+		ctx := interlock.NewContext(t.Context(), client)
+		once, lock := site("once", ""), site("lock", "")
+		p := recovered(func() {
+			_, _ = onceAndLock(ctx, once, lock, "42", func(context.Context) error { broken = true; return nil })
+		})
+		if p != "broken trace" {
+			t.Errorf("recovered %v, want the panic of the trace", p)
+		}
+		if _, err := onceAndLock(ctx, once, lock, "42", noWork); !errors.Is(err, guard.ErrUnknown) {
+			t.Errorf("the next call: got %v, want ErrUnknown", err)
+		}
+	})
+}
+
+func TestManyDirectivesEndInReverseOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		client := interlock.New(nil, interlock.WithTrace(&interlock.Trace{Released: func(r interlock.Released) { got = append(got, r.Key) }}))
+		defer client.Close(context.Background())
+		ctx := interlock.NewContext(t.Context(), client)
+		var call woven.Call
+		for _, key := range []string{"a", "b", "c", "d"} {
+			ctx = call.Lock(ctx, site("lock", ""), woven.Key1(key), nil)
+		}
+		call.Done(nil)
+		if want := []string{"pay:d", "pay:c", "pay:b", "pay:a"}; !slices.Equal(got, want) {
+			t.Errorf("released %q, want %q", got, want)
+		}
+	})
+}
+
+// once calls a woven function that has these results and does nothing.
+func once(ctx context.Context, s *woven.Site, key string, outs ...any) (refused bool, err error) {
+	call := woven.Guarded(&err, outs...)
+	defer call.Done()
+	call.Once(ctx, s, woven.Key1(key))
+	call.Later = false
+	return call.Refused, err
 }
 
 func TestChangedResultTypesAreNotReplayed(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("once", "")
 		_, _, _ = placeOrder(ctx, s, woven.Key1("42"), noWork)
-		var err error
 		var (
 			o order
 			n int
 			w string
 		)
-		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &n); ok || !errors.Is(err, guard.ErrNoResult) {
-			t.Errorf("one result fewer: got %v, %v; want ErrNoResult", ok, err)
+		if refused, err := once(ctx, s, "42", &n); !refused || !errors.Is(err, guard.ErrNoResult) {
+			t.Errorf("one result fewer: refused %v with %v; want ErrNoResult", refused, err)
 		}
-		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
-			t.Errorf("only the first result: got %v, %v, %v; want ErrNoResult and a zero value", ok, err, o)
+		if refused, err := once(ctx, s, "42", &o); !refused || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
+			t.Errorf("only the first result: refused %v with %v, got %v; want ErrNoResult and a zero value", refused, err, o)
 		}
-		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o, &w); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
-			t.Errorf("another type: got %v, %v, %v; want ErrNoResult and a zero value", ok, err, o)
+		if refused, err := once(ctx, s, "42", &o, &w); !refused || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
+			t.Errorf("another type: refused %v with %v, got %v; want ErrNoResult and a zero value", refused, err, o)
 		}
 	})
 }
@@ -472,19 +524,15 @@ func TestResultsThatJSONLosesAreRefused(t *testing.T) {
 			{new(complex128), "JSON cannot represent complex128"},
 			{new(stamped), ""}, {new(tree), ""}, {new(embedded), ""}, {new(time.Time), ""}, {new(map[string]any), ""}, {new([3]*order), ""},
 		} {
-			var err error
-			_, run, ok := woven.Once(ctx, site("once", ""), woven.Key1(fmt.Sprintf("%T", c.out)), &err, c.out)
+			refused, err := once(ctx, site("once", ""), fmt.Sprintf("%T", c.out), c.out)
 			switch {
-			case c.want == "" && !ok:
+			case c.want == "" && refused:
 				t.Errorf("%T: got %v, want a run", c.out, err)
-			case c.want != "" && (ok || !errors.Is(err, woven.ErrSite) || !strings.Contains(err.Error(), c.want)):
-				t.Errorf("%T: got %v, %v; want %s", c.out, ok, err, c.want)
+			case c.want != "" && (!refused || !errors.Is(err, woven.ErrSite) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%T: refused %v with %v; want %s", c.out, refused, err, c.want)
 			}
-			run.Done(&err, c.out)
-			if _, run, ok := woven.Once(ctx, site("submit", ""), woven.Key2("submit", fmt.Sprintf("%T", c.out)), &err, c.out); !ok {
+			if refused, err := once(ctx, site("submit", ""), fmt.Sprintf("%T", c.out), c.out); refused {
 				t.Errorf("%T with submit, which keeps no result: got %v, want a run", c.out, err)
-			} else {
-				run.Done(nil)
 			}
 		}
 	})

@@ -32,7 +32,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // stored in *errp. A function without an error result cannot return it: with skip or call
 // the function is skipped, unless the failure is a mistake in the program. Otherwise
 // refuse panics, also if the engine is down.
-func (s *Site) refuse(st *state, err error, errp *error) (skipped bool) {
+func (st *state) refuse(err error, errp *error) (skipped bool) {
 	contended := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate)
 	skips := st.rule.OnTimeout == rule.Zero || st.rule.OnTimeout == rule.Call || st.rule.OnDuplicate == rule.Skip
 	panics := st.rule.OnTimeout == rule.Panic
@@ -40,17 +40,17 @@ func (s *Site) refuse(st *state, err error, errp *error) (skipped bool) {
 	case contended && skips, errp == nil && skips && !isMistake(err):
 		return true
 	case errp == nil, contended && panics:
-		panic(s.refused(st, err))
+		panic(st.refused(err))
 	case errors.Is(err, guard.ErrFailed):
 		*errp = err // the error of the earlier call
 	default:
-		*errp = s.refused(st, err)
+		*errp = st.refused(err)
 	}
 	return false
 }
 
-func (s *Site) refused(st *state, err error) *RefusedError {
-	return &RefusedError{Site: s, Message: st.message(err), Err: err}
+func (st *state) refused(err error) *RefusedError {
+	return &RefusedError{Site: st.site, Message: st.message(err), Err: err}
 }
 
 // isMistake reports whether the error is a mistake in the program.

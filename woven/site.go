@@ -25,11 +25,14 @@ type Site struct {
 	Verb    string
 	Options string // the text of rule.Rule.Settings
 
-	state atomic.Pointer[state]
+	// state is a *state. Its type is hidden, and no method mentions it: otherwise the compiler
+	// would compile the generic types in it again for every woven package.
+	state atomic.Value
 }
 
 // A state is made from the options of a site. Only the values per client change.
 type state struct {
+	site   *Site
 	rule   rule.Rule
 	name   string // the key of calls without key parts
 	prefix string // the start of keys with parts
@@ -48,21 +51,21 @@ type state struct {
 // hand or by another version.
 var ErrSite = errors.New("woven: bad site")
 
-// load returns the state, which the first call makes.
-func (s *Site) load() *state {
-	if st := s.state.Load(); st != nil {
+// load returns the state of a site, which the first call makes.
+func load(s *Site) *state {
+	if st, ok := s.state.Load().(*state); ok {
 		return st
 	}
-	s.state.CompareAndSwap(nil, s.make())
-	return s.state.Load()
+	s.state.CompareAndSwap(nil, newState(s))
+	return s.state.Load().(*state)
 }
 
-func (s *Site) make() *state {
+func newState(s *Site) *state {
 	name := s.Name
 	if name == "" {
 		name = s.function()
 	}
-	st := &state{name: interlock.Key(name), prefix: interlock.Key(name) + ":"}
+	st := &state{site: s, name: interlock.Key(name), prefix: interlock.Key(name) + ":"}
 	if st.rule, st.err = rule.Load(s.Verb, name, s.Options); st.err != nil {
 		st.err = fmt.Errorf("%w: %w; weave the program again", ErrSite, st.err)
 		return st
@@ -159,7 +162,7 @@ func reportTo(c *interlock.Client) *guard.Trace {
 }
 
 // guardKey returns the guard key of a call.
-func (s *Site) guardKey(st *state, k Key) (guard.Key, error) {
+func (st *state) guardKey(k Key) (guard.Key, error) {
 	switch {
 	case st.err != nil:
 		return guard.Key{}, st.err
@@ -174,7 +177,7 @@ func (s *Site) guardKey(st *state, k Key) (guard.Key, error) {
 		key.User, key.ID = k.user()
 	}
 	if st.policy.Scope == guard.PerRoute {
-		key.Route = s.function()
+		key.Route = st.site.function()
 	}
 	return key, nil
 }

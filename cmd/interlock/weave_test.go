@@ -70,7 +70,7 @@ func TestDirectives(t *testing.T) {
 	in(t, dir, env, "verify", "job").expect(t, 0, "lock example.com/job.job\n")
 	in(t, dir, env, "verify", "go.mod").expect(t, 6, "no directives are woven into go.mod", "interlock go build")
 	in(t, dir, env, "overlay").expect(t, 0, "overlay.json\n")
-	in(t, dir, env, "show", "main.go").expect(t, 0, "_il.Lock(ctx,&")
+	in(t, dir, env, "show", "main.go").expect(t, 0, "_ilcall.Lock(ctx,&")
 	in(t, dir, env, "go", "build", "./none").expect(t, 1, "directory not found")
 	in(t, dir, env, "go", "version").expect(t, 0, "go version go1.")
 	in(t, dir, env, "go").expect(t, 2, "interlock go test ./...")
