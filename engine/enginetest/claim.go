@@ -10,7 +10,7 @@ import (
 )
 
 // ledger returns the ledger of the engine. Without one it skips the law.
-func (b *bench) ledger() engine.Ledger {
+func (b *testbed) ledger() engine.Ledger {
 	l := b.Capabilities().Ledger
 	if l == nil {
 		b.skip("the engine has no ledger")
@@ -20,10 +20,10 @@ func (b *bench) ledger() engine.Ledger {
 
 // claim returns a new claim of the key of most laws, with a retention that outlasts
 // every law.
-func (b *bench) claim() engine.Claim { return b.claimOf("k") }
+func (b *testbed) claim() engine.Claim { return b.claimOf("k") }
 
 // claimOf returns a new claim of one of several keys.
-func (b *bench) claimOf(name string) engine.Claim {
+func (b *testbed) claimOf(name string) engine.Claim {
 	b.ledger()
 	b.attempts++
 	return engine.Claim{
@@ -32,7 +32,7 @@ func (b *bench) claimOf(name string) engine.Claim {
 }
 
 // claimGranted requires that c is granted.
-func (b *bench) claimGranted(c engine.Claim) engine.Record {
+func (b *testbed) claimGranted(c engine.Claim) engine.Record {
 	r, err := b.ledger().Claim(b.ctx, c)
 	if err != nil || !r.Granted || r.State != engine.Running || r.Key != c.Key {
 		b.fatalf("claim by %s: %s, error %v; want a grant", c.Attempt, describe(r), err)
@@ -41,7 +41,7 @@ func (b *bench) claimGranted(c engine.Claim) engine.Record {
 }
 
 // claimFinds requires that c is not granted and finds the given state.
-func (b *bench) claimFinds(c engine.Claim, want engine.State) engine.Record {
+func (b *testbed) claimFinds(c engine.Claim, want engine.State) engine.Record {
 	r, err := b.ledger().Claim(b.ctx, c)
 	if err != nil || r.Granted || r.State != want || r.Key != c.Key {
 		b.fatalf("claim by %s: %s, error %v; want %s and no grant", c.Attempt, describe(r), err, want)
@@ -50,14 +50,14 @@ func (b *bench) claimFinds(c engine.Claim, want engine.State) engine.Record {
 }
 
 // claimRefused requires that c is refused with an error that matches want.
-func (b *bench) claimRefused(c engine.Claim, want error) {
+func (b *testbed) claimRefused(c engine.Claim, want error) {
 	if r, err := b.ledger().Claim(b.ctx, c); !errors.Is(err, want) || r.Granted {
 		b.fatalf("claim by %s: %s, error %v; want %v", c.Attempt, describe(r), err, want)
 	}
 }
 
 // recordIs requires a state of the record of c.
-func (b *bench) recordIs(c engine.Claim, want engine.State) engine.Record {
+func (b *testbed) recordIs(c engine.Claim, want engine.State) engine.Record {
 	r := b.lookup(c.Key)
 	if r.Granted || r.State != want || r.Key != c.Key {
 		b.fatalf("the record is %s, want %s", describe(r), want)
@@ -65,7 +65,7 @@ func (b *bench) recordIs(c engine.Claim, want engine.State) engine.Record {
 	return r
 }
 
-func (b *bench) lookup(key string) engine.Record {
+func (b *testbed) lookup(key string) engine.Record {
 	r, err := b.ledger().Lookup(b.ctx, key)
 	if err != nil {
 		b.fatalf("look up: %v", err)
@@ -74,7 +74,7 @@ func (b *bench) lookup(key string) engine.Record {
 }
 
 // unchanged requires that the record has not changed, apart from the time left.
-func (b *bench) unchanged(was engine.Record) {
+func (b *testbed) unchanged(was engine.Record) {
 	if r := b.lookup(was.Key); !same(r, was) || r.Left > was.Left {
 		b.fatalf("the record went from %s to %s", describe(was), describe(r))
 	}
@@ -87,20 +87,20 @@ func same(r, s engine.Record) bool {
 }
 
 // claimRenewed requires that c is renewed.
-func (b *bench) claimRenewed(c engine.Claim) {
+func (b *testbed) claimRenewed(c engine.Claim) {
 	if err := b.renewClaim(c); err != nil {
 		b.fatalf("renew by %s: %v, want none", c.Attempt, err)
 	}
 }
 
 // claimNotRenewed requires that the renewal of c fails with ErrNotHolder.
-func (b *bench) claimNotRenewed(c engine.Claim) {
+func (b *testbed) claimNotRenewed(c engine.Claim) {
 	if err := b.renewClaim(c); !errors.Is(err, engine.ErrNotHolder) {
 		b.fatalf("renew by %s: error %v, want %v", c.Attempt, err, engine.ErrNotHolder)
 	}
 }
 
-func (b *bench) renewClaim(c engine.Claim) error {
+func (b *testbed) renewClaim(c engine.Claim) error {
 	errs := b.ledger().Renew(b.ctx, []engine.Claim{c})
 	if len(errs) != 1 {
 		b.fatalf("renew of one claim has %d answers", len(errs))
@@ -109,7 +109,7 @@ func (b *bench) renewClaim(c engine.Claim) error {
 }
 
 // settles requires an outcome of a settlement.
-func (b *bench) settles(s engine.Settlement, want engine.Outcome) {
+func (b *testbed) settles(s engine.Settlement, want engine.Outcome) {
 	if o, err := b.ledger().Settle(b.ctx, s); err != nil || o != want {
 		b.fatalf("settle by %s as %s: %v, error %v; want %v", s.Attempt, s.Outcome, o, err, want)
 	}

@@ -55,7 +55,7 @@ type Law struct {
 	// Sentence states the law, and names its test.
 	Sentence string
 
-	check func(b *bench)
+	check func(b *testbed)
 }
 
 // Laws returns all laws, by topic.

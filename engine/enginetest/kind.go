@@ -8,16 +8,16 @@ import (
 )
 
 // fair returns a new request for a fair lock.
-func (b *bench) fair(holder string) engine.Request { return b.askAs(engine.Fair, holder) }
+func (b *testbed) fair(holder string) engine.Request { return b.askAs(engine.Fair, holder) }
 
 // read returns a new request for a read lock.
-func (b *bench) read(holder string) engine.Request { return b.askAs(engine.Read, holder) }
+func (b *testbed) read(holder string) engine.Request { return b.askAs(engine.Read, holder) }
 
 // write returns a new request for a write lock.
-func (b *bench) write(holder string) engine.Request { return b.askAs(engine.Write, holder) }
+func (b *testbed) write(holder string) engine.Request { return b.askAs(engine.Write, holder) }
 
 // permit returns a new request for one of limit permits.
-func (b *bench) permit(holder string, limit int) engine.Request {
+func (b *testbed) permit(holder string, limit int) engine.Request {
 	r := b.askAs(engine.Permit, holder)
 	r.Limit = limit
 	return r
@@ -25,7 +25,7 @@ func (b *bench) permit(holder string, limit int) engine.Request {
 
 // askAs returns a new request of a kind. It skips the law if the engine lacks that
 // kind.
-func (b *bench) askAs(k engine.Kind, holder string) engine.Request {
+func (b *testbed) askAs(k engine.Kind, holder string) engine.Request {
 	if !b.Capabilities().Has(k) {
 		b.skip("the engine has no locks of the kind " + k.String())
 	}
@@ -36,14 +36,14 @@ func (b *bench) askAs(k engine.Kind, holder string) engine.Request {
 
 // queued requires that r is refused, and returns it with a QueueLease that outlasts
 // every law.
-func (b *bench) queued(r engine.Request) engine.Request {
+func (b *testbed) queued(r engine.Request) engine.Request {
 	r = withQueueLease(r, 50*b.Lease)
 	b.busy(r)
 	return r
 }
 
 // queueOf queues n requests, in order.
-func (b *bench) queueOf(n int, ask func(holder string) engine.Request) []engine.Request {
+func (b *testbed) queueOf(n int, ask func(holder string) engine.Request) []engine.Request {
 	rs := make([]engine.Request, n)
 	for i := range rs {
 		rs[i] = b.queued(b.withLongLease(ask(caller(i))))
@@ -53,7 +53,7 @@ func (b *bench) queueOf(n int, ask func(holder string) engine.Request) []engine.
 
 // servedInOrder requires that waiters are granted the free lock in order, and refused
 // before that.
-func (b *bench) servedInOrder(rs []engine.Request) {
+func (b *testbed) servedInOrder(rs []engine.Request) {
 	for i, r := range rs {
 		if i+1 < len(rs) {
 			b.busy(rs[len(rs)-1])
@@ -64,14 +64,14 @@ func (b *bench) servedInOrder(rs []engine.Request) {
 }
 
 // ignoringTime runs f, which uses long leases only, so a slow machine does not matter.
-func (b *bench) ignoringTime(f func()) {
+func (b *testbed) ignoringTime(f func()) {
 	start, passed := time.Now(), b.slept
 	f()
 	b.slept = passed + time.Since(start)
 }
 
 // withLongLease returns r with a lease that outlasts every law.
-func (b *bench) withLongLease(r engine.Request) engine.Request { return withLease(r, 50*b.Lease) }
+func (b *testbed) withLongLease(r engine.Request) engine.Request { return withLease(r, 50*b.Lease) }
 
 // withQueueLease returns r with a QueueLease.
 func withQueueLease(r engine.Request, d time.Duration) engine.Request {
@@ -86,14 +86,14 @@ func fenced(r engine.Request) engine.Request {
 }
 
 // ahead requires the number of waiters ahead in a refusal.
-func (b *bench) ahead(busy *engine.BusyError, want int) {
+func (b *testbed) ahead(busy *engine.BusyError, want int) {
 	if busy.Ahead != want {
 		b.fatalf("Ahead is %d, want %d", busy.Ahead, want)
 	}
 }
 
 // first requires that a refusal names one of the given holders.
-func (b *bench) first(busy *engine.BusyError, holders ...string) {
+func (b *testbed) first(busy *engine.BusyError, holders ...string) {
 	if !slices.Contains(holders, busy.Holder) {
 		b.fatalf("the refusal names %s, want one of %q", nameOf(busy.Holder), holders)
 	}

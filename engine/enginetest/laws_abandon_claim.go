@@ -4,14 +4,14 @@ import "github.com/interlock-go/interlock/engine"
 
 // Clean-up of a claim that may have been granted and whose work was not begun.
 var abandonClaimLaws = []Law{
-	{"abandon-claim", "an abandoned claim leaves no record", func(b *bench) {
+	{"abandon-claim", "an abandoned claim leaves no record", func(b *testbed) {
 		c := withFingerprint(b.claim(), "this")
 		b.claimGranted(c)
 		b.settles(abandonment(c), engine.Released)
 		b.recordIs(c, engine.Absent)
 		b.claimGranted(withFingerprint(b.claim(), "that"))
 	}},
-	{"abandon-claim", "a claim abandoned after its lease expired is undone", func(b *bench) {
+	{"abandon-claim", "a claim abandoned after its lease expired is undone", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepPastLease()
@@ -20,14 +20,14 @@ var abandonClaimLaws = []Law{
 		b.recordIs(c, engine.Absent)
 		b.claimGranted(b.claim())
 	}},
-	{"abandon-claim", "a claim that is abandoned before it arrives is refused", func(b *bench) {
+	{"abandon-claim", "a claim that is abandoned before it arrives is refused", func(b *testbed) {
 		c := b.claim()
 		b.settles(abandonment(c), engine.AlreadyFree)
 		b.claimRefused(asClaimRetry(c), engine.ErrAbandoned)
 		b.recordIs(c, engine.Absent)
 		b.claimGranted(b.claim())
 	}},
-	{"abandon-claim", "without LateGrant an abandoned claim is refused even if it is not marked as a retry", func(b *bench) {
+	{"abandon-claim", "without LateGrant an abandoned claim is refused even if it is not marked as a retry", func(b *testbed) {
 		c := b.claim()
 		if p := b.Capabilities().LateGrant; p > 0 {
 			b.skip("the engine has a LateGrant of " + p.String())
@@ -36,7 +36,7 @@ var abandonClaimLaws = []Law{
 		b.claimRefused(c, engine.ErrAbandoned)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"abandon-claim", "a claim that is abandoned after it was granted is refused when repeated", func(b *bench) {
+	{"abandon-claim", "a claim that is abandoned after it was granted is refused when repeated", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.settles(abandonment(c), engine.Released)
@@ -44,19 +44,19 @@ var abandonClaimLaws = []Law{
 		b.claimRefused(asClaimRetry(takingOver(c)), engine.ErrAbandoned)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"abandon-claim", "an abandoned claim stays refused for its lease", func(b *bench) {
+	{"abandon-claim", "an abandoned claim stays refused for its lease", func(b *testbed) {
 		c := b.claim()
 		b.settles(abandonment(c), engine.AlreadyFree)
 		b.sleepMostOfLease()
 		b.claimRefused(asClaimRetry(c), engine.ErrAbandoned)
 	}},
-	{"abandon-claim", "a tombstone of a claim expires after its lease", func(b *bench) {
+	{"abandon-claim", "a tombstone of a claim expires after its lease", func(b *testbed) {
 		c := b.claim()
 		b.settles(abandonment(c), engine.AlreadyFree)
 		b.sleep(2 * b.Lease)
 		b.claimGranted(asClaimRetry(c))
 	}},
-	{"abandon-claim", "a second abandon of a claim restarts the lease of the tombstone", func(b *bench) {
+	{"abandon-claim", "a second abandon of a claim restarts the lease of the tombstone", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.settles(abandonment(c), engine.Released)
@@ -65,7 +65,7 @@ var abandonClaimLaws = []Law{
 		b.sleepMostOfLease()
 		b.claimRefused(asClaimRetry(c), engine.ErrAbandoned)
 	}},
-	{"abandon-claim", "abandoning a claim does not touch another claim", func(b *bench) {
+	{"abandon-claim", "abandoning a claim does not touch another claim", func(b *testbed) {
 		c, d := b.claim(), b.claim()
 		b.claimGranted(c)
 		was := b.recordIs(c, engine.Running)
@@ -74,7 +74,7 @@ var abandonClaimLaws = []Law{
 		b.claimRefused(asClaimRetry(d), engine.ErrAbandoned)
 		b.claimRenewed(c)
 	}},
-	{"abandon-claim", "abandoning a claim does not change an unknown outcome of another", func(b *bench) {
+	{"abandon-claim", "abandoning a claim does not change an unknown outcome of another", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := b.claim()
@@ -82,7 +82,7 @@ var abandonClaimLaws = []Law{
 		b.settles(abandonment(c), engine.NotYours)
 		b.unchanged(was)
 	}},
-	{"abandon-claim", "a late abandon of a claim does not change the new claim", func(b *bench) {
+	{"abandon-claim", "a late abandon of a claim does not change the new claim", func(b *testbed) {
 		c, d := withRetain(b.claim(), 0), b.claim()
 		b.claimGranted(c)
 		b.sleepPastLease()
@@ -91,7 +91,7 @@ var abandonClaimLaws = []Law{
 		b.settles(abandonment(c), engine.NotYours)
 		b.unchanged(was)
 	}},
-	{"abandon-claim", "abandoning a claim does not undo a settled outcome", func(b *bench) {
+	{"abandon-claim", "abandoning a claim does not undo a settled outcome", func(b *testbed) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			c := b.claimOf(o.String())
 			b.claimGranted(c)
@@ -103,7 +103,7 @@ var abandonClaimLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"abandon-claim", "abandoning a claim that took over leaves the outcome unknown", func(b *bench) {
+	{"abandon-claim", "abandoning a claim that took over leaves the outcome unknown", func(b *testbed) {
 		b.claimGranted(withFingerprint(b.claim(), "this"))
 		b.sleepPastLease()
 		c := takingOver(b.claim())
@@ -118,7 +118,7 @@ var abandonClaimLaws = []Law{
 			b.errorf("fence %d follows fence %d, want a higher one", r.Fence, taken.Fence)
 		}
 	}},
-	{"abandon-claim", "abandoning an expired claim that took over leaves the outcome unknown", func(b *bench) {
+	{"abandon-claim", "abandoning an expired claim that took over leaves the outcome unknown", func(b *testbed) {
 		b.claimGranted(withShortLease(b, b.claim()))
 		b.sleep(b.Lease / 4)
 		c := withShortLease(b, takingOver(b.claim()))
@@ -127,7 +127,7 @@ var abandonClaimLaws = []Law{
 		b.settles(abandonment(c), engine.Released)
 		b.claimFinds(b.claim(), engine.Unknown)
 	}},
-	{"abandon-claim", "an outcome left unknown is retained as long as the claim that took over asked", func(b *bench) {
+	{"abandon-claim", "an outcome left unknown is retained as long as the claim that took over asked", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := withRetain(takingOver(b.claim()), b.Lease)
@@ -137,7 +137,7 @@ var abandonClaimLaws = []Law{
 		b.sleepPastLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"abandon-claim", "abandoning a claim that took over and retains nothing leaves nothing", func(b *bench) {
+	{"abandon-claim", "abandoning a claim that took over and retains nothing leaves nothing", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := withRetain(takingOver(b.claim()), 0)
@@ -145,7 +145,7 @@ var abandonClaimLaws = []Law{
 		b.settles(abandonment(c), engine.Released)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"abandon-claim", "an abandoned claim can neither be renewed nor settled", func(b *bench) {
+	{"abandon-claim", "an abandoned claim can neither be renewed nor settled", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.settles(abandonment(c), engine.Released)
@@ -153,13 +153,13 @@ var abandonClaimLaws = []Law{
 		b.settles(settlement(c, engine.Done), engine.AlreadyFree)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"abandon-claim", "an abandoned claim does not affect its attempt at another key", func(b *bench) {
+	{"abandon-claim", "an abandoned claim does not affect its attempt at another key", func(b *testbed) {
 		c, d := b.claimOf("one"), b.claimOf("two")
 		d.Attempt = c.Attempt
 		b.settles(abandonment(c), engine.AlreadyFree)
 		b.claimGranted(asClaimRetry(d))
 	}},
-	{"abandon-claim", "an abandoned claim does not affect another attempt at its key", func(b *bench) {
+	{"abandon-claim", "an abandoned claim does not affect another attempt at its key", func(b *testbed) {
 		b.settles(abandonment(b.claim()), engine.AlreadyFree)
 		b.claimGranted(asClaimRetry(b.claim()))
 	}},

@@ -9,16 +9,16 @@ import (
 // Queues when the engine's clock is moved: no dead waiter blocks, and no live one
 // is reordered (requirements T1, T14).
 var clockLaws = []Law{
-	{"clock", "a clock set back does not let a dead waiter block a fair lock", func(b *bench) {
+	{"clock", "a clock set back does not let a dead waiter block a fair lock", func(b *testbed) {
 		b.deadWaiterExpires(b.fair)
 	}},
-	{"clock", "a clock set back does not let a dead writer block a lock", func(b *bench) {
+	{"clock", "a clock set back does not let a dead writer block a lock", func(b *testbed) {
 		b.deadWaiterExpires(b.write)
 	}},
-	{"clock", "a clock set back does not let a dead waiter block a permit", func(b *bench) {
+	{"clock", "a clock set back does not let a dead waiter block a permit", func(b *testbed) {
 		b.deadWaiterExpires(b.singlePermit)
 	}},
-	{"clock", "a clock set back does not let a dead writer keep readers out", func(b *bench) {
+	{"clock", "a clock set back does not let a dead writer keep readers out", func(b *testbed) {
 		a, clock := b.withLongLease(b.read(ann)), b.clock()
 		b.granted(a)
 		b.busy(withQueueLease(b.write(bob), b.Lease))
@@ -27,7 +27,7 @@ var clockLaws = []Law{
 		b.sleepPastLease()
 		b.granted(b.read(eve))
 	}},
-	{"clock", "a clock set back expires no queue position early", func(b *bench) {
+	{"clock", "a clock set back expires no queue position early", func(b *testbed) {
 		a, clock := b.withLongLease(b.fair(ann)), b.clock()
 		b.granted(a)
 		c := withQueueLease(b.fair(bob), b.Lease)
@@ -39,13 +39,13 @@ var clockLaws = []Law{
 		b.first(b.busy(withQueueLease(b.fair(eve), b.Lease)), bob)
 		b.granted(c)
 	}},
-	{"clock", "waiters for a fair lock keep their order when the clock is set forward", func(b *bench) {
+	{"clock", "waiters for a fair lock keep their order when the clock is set forward", func(b *testbed) {
 		b.waitersKeepOrder(b.fair)
 	}},
-	{"clock", "waiting writers keep their order when the clock is set forward", func(b *bench) {
+	{"clock", "waiting writers keep their order when the clock is set forward", func(b *testbed) {
 		b.waitersKeepOrder(b.write)
 	}},
-	{"clock", "waiters for a permit keep their order when the clock is set forward", func(b *bench) {
+	{"clock", "waiters for a permit keep their order when the clock is set forward", func(b *testbed) {
 		b.waitersKeepOrder(b.singlePermit)
 	}},
 }
@@ -54,7 +54,7 @@ var clockLaws = []Law{
 const noClock = "the engine has no clock that can be stepped"
 
 // clock returns the engine as a stepper. If its clock cannot be moved, it skips the law.
-func (b *bench) clock() stepper {
+func (b *testbed) clock() stepper {
 	clock, ok := b.Engine.(stepper)
 	if !ok {
 		b.skip(noClock)
@@ -63,11 +63,11 @@ func (b *bench) clock() stepper {
 }
 
 // singlePermit returns a new request for the only permit of a semaphore.
-func (b *bench) singlePermit(holder string) engine.Request { return b.permit(holder, 1) }
+func (b *testbed) singlePermit(holder string) engine.Request { return b.permit(holder, 1) }
 
 // deadWaiterExpires requires that the position of a dead waiter expires although the clock
 // was set back. Then the live waiter behind it gets the free lock.
-func (b *bench) deadWaiterExpires(ask func(holder string) engine.Request) {
+func (b *testbed) deadWaiterExpires(ask func(holder string) engine.Request) {
 	a, clock := b.withLongLease(ask(ann)), b.clock()
 	b.granted(a)
 	b.busy(withQueueLease(ask(bob), b.Lease))
@@ -84,7 +84,7 @@ func (b *bench) deadWaiterExpires(ask func(holder string) engine.Request) {
 
 // waitersKeepOrder requires that waiters are served in order. By the clock their positions
 // have expired, and the last waiter asks again first.
-func (b *bench) waitersKeepOrder(ask func(holder string) engine.Request) {
+func (b *testbed) waitersKeepOrder(ask func(holder string) engine.Request) {
 	a, clock, queueLease := b.withLongLease(ask(ann)), b.clock(), 4*b.Lease
 	b.granted(a)
 	var queue []engine.Request

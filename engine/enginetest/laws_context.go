@@ -10,13 +10,13 @@ import (
 
 // A call whose context is done fails and changes nothing.
 var contextLaws = []Law{
-	{"context", "an acquire whose context is done changes nothing", func(b *bench) {
+	{"context", "an acquire whose context is done changes nothing", func(b *testbed) {
 		a := b.ask(ann)
 		_, err := b.Acquire(b.doneContext(), a)
 		b.wantCanceled(err)
 		b.free(a)
 	}},
-	{"context", "a renewal whose context is done changes nothing", func(b *bench) {
+	{"context", "a renewal whose context is done changes nothing", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.sleepMostOfLease()
@@ -26,7 +26,7 @@ var contextLaws = []Law{
 		b.sleepMostOfLease()
 		b.free(a)
 	}},
-	{"context", "a renewal whose context is done answers for each request", func(b *bench) {
+	{"context", "a renewal whose context is done answers for each request", func(b *testbed) {
 		rs := []engine.Request{b.ask(ann), b.ask(bob), b.ask(eve)}
 		errs := b.Renew(b.doneContext(), rs)
 		if len(errs) != len(rs) {
@@ -36,14 +36,14 @@ var contextLaws = []Law{
 			b.wantCanceled(err)
 		}
 	}},
-	{"context", "a release whose context is done changes nothing", func(b *bench) {
+	{"context", "a release whose context is done changes nothing", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		_, err := b.Release(b.doneContext(), a)
 		b.wantCanceled(err)
 		b.heldBy(a)
 	}},
-	{"context", "an abandon whose context is done changes nothing", func(b *bench) {
+	{"context", "an abandon whose context is done changes nothing", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		_, err := b.Abandon(b.doneContext(), a)
@@ -51,7 +51,7 @@ var contextLaws = []Law{
 		b.heldBy(a)
 		b.granted(asRetry(a))
 	}},
-	{"context", "a passed deadline is distinguished from a cancellation", func(b *bench) {
+	{"context", "a passed deadline is distinguished from a cancellation", func(b *testbed) {
 		ctx, cancel := context.WithDeadline(b.ctx, time.Now().Add(-time.Second))
 		defer cancel()
 		_, err := b.Acquire(ctx, b.ask(ann))
@@ -59,7 +59,7 @@ var contextLaws = []Law{
 			b.errorf("error %v, want %v", err, context.DeadlineExceeded)
 		}
 	}},
-	{"context", "cancelling the context of a grant does not end the hold", func(b *bench) {
+	{"context", "cancelling the context of a grant does not end the hold", func(b *testbed) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		a := b.ask(ann)
 		if _, err := b.Acquire(ctx, a); err != nil {
@@ -72,7 +72,7 @@ var contextLaws = []Law{
 }
 
 // doneContext returns a cancelled context.
-func (b *bench) doneContext() context.Context {
+func (b *testbed) doneContext() context.Context {
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()
 	return ctx
@@ -80,7 +80,7 @@ func (b *bench) doneContext() context.Context {
 
 // wantCanceled requires that a call failed because of its context. The call was not
 // sent, so the error must not match ErrUnknown.
-func (b *bench) wantCanceled(err error) {
+func (b *testbed) wantCanceled(err error) {
 	if !errors.Is(err, context.Canceled) || errors.Is(err, engine.ErrUnknown) {
 		b.errorf("error %v, want %v", err, context.Canceled)
 	}

@@ -8,7 +8,7 @@ import (
 
 // Records that an operator erases.
 var eraseLaws = []Law{
-	{"erase", "erasing a key deletes its record and returns it without its result", func(b *bench) {
+	{"erase", "erasing a key deletes its record and returns it without its result", func(b *testbed) {
 		b.eraser()
 		for state, c := range b.claimInEachState() {
 			if state == engine.Running {
@@ -25,7 +25,7 @@ var eraseLaws = []Law{
 			}
 		}
 	}},
-	{"erase", "the next claim of an erased key is granted with a higher fence", func(b *bench) {
+	{"erase", "the next claim of an erased key is granted with a higher fence", func(b *testbed) {
 		c := b.claim()
 		b.eraser()
 		first := b.claimGranted(withFingerprint(c, "this"))
@@ -35,7 +35,7 @@ var eraseLaws = []Law{
 			b.errorf("after %s was erased, the claim is %s", describe(first), describe(next))
 		}
 	}},
-	{"erase", "a running claim is not erased", func(b *bench) {
+	{"erase", "a running claim is not erased", func(b *testbed) {
 		c := b.claim()
 		b.eraser()
 		was := b.claimGranted(c)
@@ -47,7 +47,7 @@ var eraseLaws = []Law{
 		b.settles(settlement(c, engine.Done), engine.Released)
 		b.recordIs(c, engine.Done)
 	}},
-	{"erase", "erasing an unknown key returns an absent record", func(b *bench) {
+	{"erase", "erasing an unknown key returns an absent record", func(b *testbed) {
 		b.eraser()
 		c := b.claim()
 		if r := b.erases(c.Key); r.State != engine.Absent || r.Key != c.Key {
@@ -60,7 +60,7 @@ var eraseLaws = []Law{
 			b.errorf("a second Erase returned %s, want an absent record", describe(r))
 		}
 	}},
-	{"erase", "erasing a key does not touch other keys", func(b *bench) {
+	{"erase", "erasing a key does not touch other keys", func(b *testbed) {
 		b.eraser()
 		one, other := b.claimOf("one"), b.claimOf("one:more")
 		for _, c := range []engine.Claim{one, other} {
@@ -71,7 +71,7 @@ var eraseLaws = []Law{
 		b.recordIs(one, engine.Absent)
 		b.recordIs(other, engine.Done)
 	}},
-	{"erase", "erasing a key notifies its watchers", func(b *bench) {
+	{"erase", "erasing a key notifies its watchers", func(b *testbed) {
 		b.eraser()
 		c := b.claim()
 		b.claimGranted(c)
@@ -83,7 +83,7 @@ var eraseLaws = []Law{
 		b.erases(c.Key)
 		b.notified(wake)
 	}},
-	{"erase", "an erase whose context is done changes nothing", func(b *bench) {
+	{"erase", "an erase whose context is done changes nothing", func(b *testbed) {
 		e, c := b.eraser(), b.claim()
 		b.claimGranted(c)
 		b.settles(settlement(c, engine.Done), engine.Released)
@@ -97,7 +97,7 @@ var eraseLaws = []Law{
 }
 
 // eraser returns the eraser of the engine. Without one it skips the law.
-func (b *bench) eraser() engine.Eraser {
+func (b *testbed) eraser() engine.Eraser {
 	e := b.Capabilities().Eraser
 	if e == nil {
 		b.skip("the engine has no eraser")
@@ -106,7 +106,7 @@ func (b *bench) eraser() engine.Eraser {
 }
 
 // erases requires that the record at key can be erased.
-func (b *bench) erases(key string) engine.Record {
+func (b *testbed) erases(key string) engine.Record {
 	r, err := b.eraser().Erase(b.ctx, key)
 	if err != nil {
 		b.fatalf("erase: %v", err)

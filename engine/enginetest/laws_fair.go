@@ -8,7 +8,7 @@ import (
 
 // Order of arrival: T1's fair locks, and the click order of T14's flash sale.
 var fairLaws = []Law{
-	{"fair", "a free fair lock is granted", func(b *bench) {
+	{"fair", "a free fair lock is granted", func(b *testbed) {
 		a := b.fair(ann)
 		if g := b.granted(a); g.Count != 1 || g.Fence == 0 {
 			b.errorf("got %+v, want a count of 1 and a fence", g)
@@ -17,14 +17,14 @@ var fairLaws = []Law{
 		b.releases(a, engine.Released)
 		b.free(a)
 	}},
-	{"fair", "a fair lock is granted in order of arrival", func(b *bench) {
+	{"fair", "a fair lock is granted in order of arrival", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		queue := b.queueOf(3, b.fair)
 		b.releases(a, engine.Released)
 		b.servedInOrder(queue)
 	}},
-	{"fair", "twenty waiters are served in order", func(b *bench) {
+	{"fair", "twenty waiters are served in order", func(b *testbed) {
 		b.ignoringTime(func() {
 			a := b.withLongLease(b.fair(ann))
 			b.granted(a)
@@ -33,7 +33,7 @@ var fairLaws = []Law{
 			b.servedInOrder(queue)
 		})
 	}},
-	{"fair", "no caller overtakes a waiter even when the lock is free", func(b *bench) {
+	{"fair", "no caller overtakes a waiter even when the lock is free", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -42,7 +42,7 @@ var fairLaws = []Law{
 		b.queued(b.fair(ann))
 		b.granted(c)
 	}},
-	{"fair", "a refusal of a free lock names the first waiter and when its position expires", func(b *bench) {
+	{"fair", "a refusal of a free lock names the first waiter and when its position expires", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(withQueueLease(b.fair(bob), 2*b.Lease))
@@ -54,7 +54,7 @@ var fairLaws = []Law{
 			b.errorf("Left is %v, want more than one lease and at most the QueueLease of %v", busy.Left, 2*b.Lease)
 		}
 	}},
-	{"fair", "a refusal of a held lock names the holder and not a waiter", func(b *bench) {
+	{"fair", "a refusal of a held lock names the holder and not a waiter", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.queued(b.fair(bob))
@@ -64,7 +64,7 @@ var fairLaws = []Law{
 			b.errorf("Left is %v, want more than 0 and at most the lease of %v", busy.Left, b.Lease)
 		}
 	}},
-	{"fair", "a refusal says how many waiters are ahead", func(b *bench) {
+	{"fair", "a refusal says how many waiters are ahead", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		for i := range 3 {
@@ -72,7 +72,7 @@ var fairLaws = []Law{
 		}
 		b.ahead(b.busy(b.fair(eve)), 3)
 	}},
-	{"fair", "the number of waiters ahead falls with each grant", func(b *bench) {
+	{"fair", "the number of waiters ahead falls with each grant", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		queue := b.queueOf(3, b.fair)
@@ -81,14 +81,14 @@ var fairLaws = []Law{
 		b.granted(queue[0])
 		b.ahead(b.busy(queue[2]), 1)
 	}},
-	{"fair", "a fair lock whose lease expired is granted to the first waiter", func(b *bench) {
+	{"fair", "a fair lock whose lease expired is granted to the first waiter", func(b *testbed) {
 		b.granted(b.fair(ann))
 		queue := b.queueOf(2, b.fair)
 		b.sleepPastLease()
 		b.busy(queue[1])
 		b.granted(queue[0])
 	}},
-	{"fair", "a renewed fair lock is not granted to a waiter", func(b *bench) {
+	{"fair", "a renewed fair lock is not granted to a waiter", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -98,7 +98,7 @@ var fairLaws = []Law{
 		b.busy(c)
 		b.heldBy(a)
 	}},
-	{"fair", "a repeated fair attempt keeps its fence although others wait", func(b *bench) {
+	{"fair", "a repeated fair attempt keeps its fence although others wait", func(b *testbed) {
 		a := b.fair(ann)
 		first := b.granted(a)
 		b.queued(b.fair(bob))
@@ -106,14 +106,14 @@ var fairLaws = []Law{
 			b.errorf("the grant went from %+v to %+v", first, second)
 		}
 	}},
-	{"fair", "a holder enters again past the queue", func(b *bench) {
+	{"fair", "a holder enters again past the queue", func(b *testbed) {
 		first := b.granted(b.fair(ann))
 		b.queued(b.fair(bob))
 		if second := b.granted(b.fair(ann)); second.Count != 2 || second.Fence != first.Fence {
 			b.errorf("got %+v after %+v, want a count of 2 and the same fence", second, first)
 		}
 	}},
-	{"fair", "a named owner of a fair lock releases as often as it entered", func(b *bench) {
+	{"fair", "a named owner of a fair lock releases as often as it entered", func(b *testbed) {
 		one, two := b.fair(ann), b.fair(ann)
 		b.granted(one)
 		b.granted(two)
@@ -125,7 +125,7 @@ var fairLaws = []Law{
 		b.releases(two, engine.Released)
 		b.granted(c)
 	}},
-	{"fair", "fences rise along the queue", func(b *bench) {
+	{"fair", "fences rise along the queue", func(b *testbed) {
 		for _, variant := range []func(engine.Request) engine.Request{plain, fenced} {
 			a := variant(b.fair(ann))
 			last := b.granted(a).Fence
@@ -141,7 +141,7 @@ var fairLaws = []Law{
 			}
 		}
 	}},
-	{"fair", "a fair lock and an exclusive one on the same key are one lock", func(b *bench) {
+	{"fair", "a fair lock and an exclusive one on the same key are one lock", func(b *testbed) {
 		a, c := b.fair(ann), b.ask(bob)
 		b.granted(a)
 		b.busy(c)
@@ -151,7 +151,7 @@ var fairLaws = []Law{
 		b.releases(c, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"fair", "an exclusive request may overtake the queue", func(b *bench) {
+	{"fair", "an exclusive request may overtake the queue", func(b *testbed) {
 		a, c := b.fair(ann), b.ask(eve)
 		b.granted(a)
 		d := b.queued(b.fair(bob))
@@ -161,7 +161,7 @@ var fairLaws = []Law{
 		b.releases(c, engine.Released)
 		b.granted(d)
 	}},
-	{"fair", "an exclusive request is never queued", func(b *bench) {
+	{"fair", "an exclusive request is never queued", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(withQueueLease(b.ask(bob), 50*b.Lease))
@@ -169,7 +169,7 @@ var fairLaws = []Law{
 		b.releases(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"fair", "a release notifies the first waiter", func(b *bench) {
+	{"fair", "a release notifies the first waiter", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		queue := b.queueOf(2, b.fair)
@@ -183,7 +183,7 @@ var fairLaws = []Law{
 			a = r
 		}
 	}},
-	{"fair", "a release by an exclusive holder notifies the first waiter", func(b *bench) {
+	{"fair", "a release by an exclusive holder notifies the first waiter", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -193,7 +193,7 @@ var fairLaws = []Law{
 		b.releases(a, engine.Released)
 		b.notified(wake)
 	}},
-	{"fair", "a release by a fair holder notifies exclusive waiters", func(b *bench) {
+	{"fair", "a release by a fair holder notifies exclusive waiters", func(b *testbed) {
 		a, c := b.fair(ann), b.ask(bob)
 		b.granted(a)
 		wake, stop := b.listen(c)
@@ -202,7 +202,7 @@ var fairLaws = []Law{
 		b.releases(a, engine.Released)
 		b.notified(wake)
 	}},
-	{"fair", "of concurrent requests for a fair lock one is granted and the others are queued", func(b *bench) {
+	{"fair", "of concurrent requests for a fair lock one is granted and the others are queued", func(b *testbed) {
 		rs, busy := make([]engine.Request, 20), make([]*engine.BusyError, 20)
 		for i := range rs {
 			rs[i] = withQueueLease(b.withLongLease(b.fair(caller(i))), 50*b.Lease)

@@ -11,7 +11,7 @@ import (
 
 // Lost replies, delays and duplicates of lock calls.
 var faultyLaws = []Law{
-	{"faulty", "every capability of an engine can be made to fail", func(b *bench) {
+	{"faulty", "every capability of an engine can be made to fail", func(b *testbed) {
 		f := NewFaulty(b.Engine)
 		inner, outer := reflect.ValueOf(b.Capabilities()), reflect.ValueOf(f.Capabilities())
 		for i := range inner.NumField() {
@@ -28,7 +28,7 @@ var faultyLaws = []Law{
 			}
 		}
 	}},
-	{"faulty", "every call to an engine can be made to fail", func(b *bench) {
+	{"faulty", "every call to an engine can be made to fail", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		for _, op := range []Op{OpAcquire, OpRenew, OpRelease, OpAbandon} {
 			f.Inject(Fault{Op: op, Do: Refuse, Times: 1})
@@ -40,7 +40,7 @@ var faultyLaws = []Law{
 		b.unavailable(errOf(f.Abandon(b.ctx, a)))
 		b.heldBy(a)
 	}},
-	{"faulty", "an acquire whose reply was lost is granted with one fence when repeated", func(b *bench) {
+	{"faulty", "an acquire whose reply was lost is granted with one fence when repeated", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		f.Inject(Fault{Op: OpAcquire, Do: LoseReply, Times: 1})
 		b.unknown(errOf(f.Acquire(b.ctx, a)))
@@ -50,14 +50,14 @@ var faultyLaws = []Law{
 			b.errorf("the grants are %+v and %+v, want the same and a count of 1", first, second)
 		}
 	}},
-	{"faulty", "an acquire whose reply was lost can be abandoned", func(b *bench) {
+	{"faulty", "an acquire whose reply was lost can be abandoned", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		f.Inject(Fault{Op: OpAcquire, Do: LoseReply, Times: 1})
 		b.unknown(errOf(f.Acquire(b.ctx, a)))
 		b.abandons(a, engine.Released)
 		b.free(a)
 	}},
-	{"faulty", "an acquire delivered twice is one hold", func(b *bench) {
+	{"faulty", "an acquire delivered twice is one hold", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		f.Inject(Fault{Op: OpAcquire, Do: Duplicate, Times: 1})
 		if g, err := f.Acquire(b.ctx, a); err != nil || g.Count != 1 {
@@ -66,7 +66,7 @@ var faultyLaws = []Law{
 		b.releases(a, engine.Released)
 		b.free(a)
 	}},
-	{"faulty", "an acquire that arrives after its clean-up is not granted", func(b *bench) {
+	{"faulty", "an acquire that arrives after its clean-up is not granted", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		a.Retry = b.Capabilities().LateGrant > 0 // a first try would be granted; see LateGrant
 		b.callerGivesUp(f, OpAcquire, func(ctx context.Context) error { return errOf(f.Acquire(ctx, a)) })
@@ -74,7 +74,7 @@ var faultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.free(a)
 	}},
-	{"faulty", "a late acquire does not change a newer hold", func(b *bench) {
+	{"faulty", "a late acquire does not change a newer hold", func(b *testbed) {
 		f, a, c := NewFaulty(b.Engine), b.ask(ann), b.ask(bob)
 		b.callerGivesUp(f, OpAcquire, func(ctx context.Context) error { return errOf(f.Acquire(ctx, a)) })
 		first := b.granted(c)
@@ -84,7 +84,7 @@ var faultyLaws = []Law{
 			b.errorf("the grant went from %+v to %+v", first, g)
 		}
 	}},
-	{"faulty", "a release whose reply was lost finds the lock already free when repeated", func(b *bench) {
+	{"faulty", "a release whose reply was lost finds the lock already free when repeated", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
 		f.Inject(Fault{Op: OpRelease, Do: LoseReply, Times: 1})
@@ -92,7 +92,7 @@ var faultyLaws = []Law{
 		b.releases(a, engine.AlreadyFree)
 		b.free(a)
 	}},
-	{"faulty", "a release delivered twice ends one entry", func(b *bench) {
+	{"faulty", "a release delivered twice ends one entry", func(b *testbed) {
 		f, first, second := NewFaulty(b.Engine), b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
@@ -101,7 +101,7 @@ var faultyLaws = []Law{
 		b.heldBy(second)
 		b.releases(second, engine.Released)
 	}},
-	{"faulty", "a late release does not end a newer hold", func(b *bench) {
+	{"faulty", "a late release does not end a newer hold", func(b *testbed) {
 		f, a, c := NewFaulty(b.Engine), withLease(b.ask(ann), b.Lease/20), withLease(b.ask(bob), 4*b.Lease)
 		b.granted(a)
 		b.callerGivesUp(f, OpRelease, func(ctx context.Context) error { return errOf(f.Release(ctx, a)) })
@@ -109,7 +109,7 @@ var faultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.heldBy(c)
 	}},
-	{"faulty", "a renewal whose reply was lost has taken effect", func(b *bench) {
+	{"faulty", "a renewal whose reply was lost has taken effect", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
 		b.sleepMostOfLease()
@@ -118,7 +118,7 @@ var faultyLaws = []Law{
 		b.sleepMostOfLease()
 		b.heldBy(a)
 	}},
-	{"faulty", "a late renewal does not restore a lock", func(b *bench) {
+	{"faulty", "a late renewal does not restore a lock", func(b *testbed) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
 		b.callerGivesUp(f, OpRenew, func(ctx context.Context) error { return f.Renew(ctx, []engine.Request{a})[0] })
@@ -129,8 +129,8 @@ var faultyLaws = []Law{
 }
 
 // failing checks for each capability that Faulty can make it fail.
-var failing = map[string]func(*bench, *Faulty){
-	"Notifier": func(b *bench, f *Faulty) {
+var failing = map[string]func(*testbed, *Faulty){
+	"Notifier": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpNotify, Do: Mute})
 		wake, stop := f.Capabilities().Notifier.Notify(b.ask(ann))
 		defer stop()
@@ -139,13 +139,13 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a notification arrived although all are muted")
 		}
 	},
-	"Latcher": func(b *bench, f *Faulty) {
+	"Latcher": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpCountDown, Do: Refuse, Times: 1})
 		r := b.ask(ann)
 		r.Kind, r.Limit = engine.Latch, 1
 		b.unavailable(errOf(f.Capabilities().Latcher.CountDown(b.ctx, r)))
 	},
-	"Inspector": func(b *bench, f *Faulty) {
+	"Inspector": func(b *testbed, f *Faulty) {
 		i := f.Capabilities().Inspector
 		f.Inject(Fault{Op: OpInspect, Do: Refuse, Times: 3})
 		f.Inject(Fault{Op: OpForceRelease, Do: Refuse, Times: 1})
@@ -164,19 +164,19 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a notification arrived although all are muted")
 		}
 	},
-	"Eraser": func(b *bench, f *Faulty) {
+	"Eraser": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpErase, Do: Refuse, Times: 1})
 		b.unavailable(errOf(f.Capabilities().Eraser.Erase(b.ctx, "k")))
 	},
-	"Fencer": func(b *bench, f *Faulty) {
+	"Fencer": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpRaise, Do: Refuse, Times: 1})
 		b.unavailable(f.Capabilities().Fencer.Raise(b.ctx, b.ask(ann), 1))
 	},
-	"Incarnations": func(b *bench, f *Faulty) {
+	"Incarnations": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpIncarnation, Do: Refuse, Times: 1})
 		b.unavailable(errOf(f.Capabilities().Incarnations.Incarnation(b.ctx)))
 	},
-	"Ledger": func(b *bench, f *Faulty) {
+	"Ledger": func(b *testbed, f *Faulty) {
 		l, c := f.Capabilities().Ledger, b.claim()
 		for op, times := range map[Op]int{OpClaim: 1, OpClaimRenew: 1, OpSettle: 1, OpLookup: 2} {
 			f.Inject(Fault{Op: op, Do: Refuse, Times: times})
@@ -196,14 +196,14 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a notification arrived although all are muted")
 		}
 	},
-	"Notes": func(b *bench, f *Faulty) {
+	"Notes": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpNote, Do: Refuse, Times: 2})
 		n := f.Capabilities().Notes
 		b.unavailable(errOf(n.ReadNote(b.ctx, b.prefix+"n")))
 		b.unavailable(n.WriteNote(b.ctx, b.prefix+"n", "text", 0))
 		b.noteIs("n", "", 0)
 	},
-	"Prober": func(b *bench, f *Faulty) {
+	"Prober": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpProbe, Do: Refuse, Times: 1})
 		b.unavailable(errOf(f.Capabilities().Prober.Probe(b.ctx)))
 	},
@@ -211,7 +211,7 @@ var failing = map[string]func(*bench, *Faulty){
 
 // callerGivesUp makes a call that arrives after half a lease. Its caller gives up
 // before that.
-func (b *bench) callerGivesUp(f *Faulty, op Op, call func(context.Context) error) {
+func (b *testbed) callerGivesUp(f *Faulty, op Op, call func(context.Context) error) {
 	f.Inject(Fault{Op: op, Do: Delay, After: b.Lease / 2, Times: 1})
 	ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
 	defer cancel()
@@ -220,25 +220,25 @@ func (b *bench) callerGivesUp(f *Faulty, op Op, call func(context.Context) error
 }
 
 // lateCallArrives waits until the delayed call has arrived.
-func (b *bench) lateCallArrives(f *Faulty) {
+func (b *testbed) lateCallArrives(f *Faulty) {
 	b.slept += b.Lease/2 - b.Lease/10
 	f.Wait()
 }
 
-func (b *bench) unknown(err error) {
+func (b *testbed) unknown(err error) {
 	if !errors.Is(err, engine.ErrUnknown) {
 		b.fatalf("error %v, want %v", err, engine.ErrUnknown)
 	}
 }
 
-func (b *bench) unavailable(err error) {
+func (b *testbed) unavailable(err error) {
 	if !errors.Is(err, engine.ErrUnavailable) {
 		b.fatalf("error %v, want %v", err, engine.ErrUnavailable)
 	}
 }
 
 // waitFor requires that happened becomes true within 5 s.
-func (b *bench) waitFor(happened func() bool) {
+func (b *testbed) waitFor(happened func() bool) {
 	for start := time.Now(); !happened(); time.Sleep(time.Millisecond) {
 		if time.Since(start) > 5*time.Second {
 			b.slept += 5 * time.Second

@@ -8,24 +8,24 @@ import (
 
 // The number that grows with every change of holder.
 var fenceLaws = []Law{
-	{"fence", "a fence is above zero", func(b *bench) {
+	{"fence", "a fence is above zero", func(b *testbed) {
 		if g := b.granted(b.ask(ann)); g.Fence == 0 {
 			b.errorf("the fence is 0")
 		}
 	}},
-	{"fence", "fences rise with every change of holder", func(b *bench) {
+	{"fence", "fences rise with every change of holder", func(b *testbed) {
 		b.fencesRise(func(r engine.Request) { b.releases(r, engine.Released) }, ann, bob, ann, eve)
 	}},
-	{"fence", "fences rise when the same holder returns", func(b *bench) {
+	{"fence", "fences rise when the same holder returns", func(b *testbed) {
 		b.fencesRise(func(r engine.Request) { b.releases(r, engine.Released) }, ann, ann, ann)
 	}},
-	{"fence", "fences rise when a lease expires", func(b *bench) {
+	{"fence", "fences rise when a lease expires", func(b *testbed) {
 		b.fencesRise(func(engine.Request) { b.sleepPastLease() }, ann, bob)
 	}},
-	{"fence", "fences rise when a hold is abandoned", func(b *bench) {
+	{"fence", "fences rise when a hold is abandoned", func(b *testbed) {
 		b.fencesRise(func(r engine.Request) { b.abandons(r, engine.Released) }, ann, bob)
 	}},
-	{"fence", "fences of a fenced lock rise strictly however fast it changes hands", func(b *bench) {
+	{"fence", "fences of a fenced lock rise strictly however fast it changes hands", func(b *testbed) {
 		var last uint64
 		for i := range 200 {
 			r := b.ask(caller(i))
@@ -38,7 +38,7 @@ var fenceLaws = []Law{
 			b.releases(r, engine.Released)
 		}
 	}},
-	{"fence", "a fence leaves the requested reserve", func(b *bench) {
+	{"fence", "a fence leaves the requested reserve", func(b *testbed) {
 		var below uint64
 		for i := range 10 {
 			r := b.ask(caller(i))
@@ -51,7 +51,7 @@ var fenceLaws = []Law{
 			b.releases(r, engine.Released)
 		}
 	}},
-	{"fence", "a fenced attempt that is repeated keeps its fence", func(b *bench) {
+	{"fence", "a fenced attempt that is repeated keeps its fence", func(b *testbed) {
 		r := b.ask(ann)
 		r.Fenced, r.FenceReserve = true, 1000
 		first, second := b.granted(r), b.granted(asRetry(r))
@@ -59,7 +59,7 @@ var fenceLaws = []Law{
 			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)
 		}
 	}},
-	{"fence", "fences of a fenced lock rise although the clock was set back", func(b *bench) {
+	{"fence", "fences of a fenced lock rise although the clock was set back", func(b *testbed) {
 		clock, r, c := b.clock(), b.ask(ann), b.ask(bob)
 		r.Fenced, c.Fenced = true, true
 		first := b.granted(r)
@@ -73,7 +73,7 @@ var fenceLaws = []Law{
 
 // fencesRise requires that each holder gets a larger fence than the one before it, with
 // and without Fenced. end ends a hold.
-func (b *bench) fencesRise(end func(engine.Request), holders ...string) {
+func (b *testbed) fencesRise(end func(engine.Request), holders ...string) {
 	for _, name := range []string{"plain", "fenced"} {
 		var last uint64
 		for i, holder := range holders {

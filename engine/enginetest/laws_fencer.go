@@ -12,7 +12,7 @@ const farAhead = 1_000_000
 
 // Agreement of several engines on a fence (requirement T11).
 var fencerLaws = []Law{
-	{"fencer", "a repeated attempt gets the raised fence", func(b *bench) {
+	{"fencer", "a repeated attempt gets the raised fence", func(b *testbed) {
 		a := b.fenced(b.ask(ann))
 		want := b.granted(a).Fence + farAhead
 		b.raises(a, want)
@@ -20,7 +20,7 @@ var fencerLaws = []Law{
 			b.errorf("the fence is %d, want %d", got, want)
 		}
 	}},
-	{"fencer", "the next grant has a higher fence than a raised one", func(b *bench) {
+	{"fencer", "the next grant has a higher fence than a raised one", func(b *testbed) {
 		for _, end := range []func(engine.Request){
 			func(r engine.Request) { b.releases(r, engine.Released) },
 			func(r engine.Request) { b.abandons(r, engine.Released) },
@@ -37,7 +37,7 @@ var fencerLaws = []Law{
 			b.releases(c, engine.Released)
 		}
 	}},
-	{"fencer", "raising lowers nothing", func(b *bench) {
+	{"fencer", "raising lowers nothing", func(b *testbed) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a).Fence
 		b.raises(a, was+farAhead)
@@ -51,7 +51,7 @@ var fencerLaws = []Law{
 			b.errorf("the fence is %d after %d", got, was+farAhead)
 		}
 	}},
-	{"fencer", "raising to an existing fence still leaves the requested reserve", func(b *bench) {
+	{"fencer", "raising to an existing fence still leaves the requested reserve", func(b *testbed) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a).Fence
 		a.FenceReserve = farAhead
@@ -61,7 +61,7 @@ var fencerLaws = []Law{
 			b.errorf("the fence is %d after fence %d with a reserve of %d, want a higher one", got, was, farAhead)
 		}
 	}},
-	{"fencer", "a fence is raised for all entries of a named owner", func(b *bench) {
+	{"fencer", "a fence is raised for all entries of a named owner", func(b *testbed) {
 		a, c := b.fenced(b.ask(ann)), b.fenced(b.ask(ann))
 		b.granted(a)
 		to := b.granted(c).Fence + farAhead
@@ -72,7 +72,7 @@ var fencerLaws = []Law{
 			}
 		}
 	}},
-	{"fencer", "a caller without the lock cannot raise a fence", func(b *bench) {
+	{"fencer", "a caller without the lock cannot raise a fence", func(b *testbed) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a)
 		b.notRaised(b.fenced(b.ask(bob)), was.Fence+farAhead)
@@ -85,7 +85,7 @@ var fencerLaws = []Law{
 			b.errorf("the fence went from %d to %d", was.Fence, got)
 		}
 	}},
-	{"fencer", "a former holder cannot raise a fence", func(b *bench) {
+	{"fencer", "a former holder cannot raise a fence", func(b *testbed) {
 		a, c := b.fenced(b.ask(ann)), b.fenced(b.ask(bob))
 		b.notRaised(a, farAhead)
 		g := b.granted(a)
@@ -96,7 +96,7 @@ var fencerLaws = []Law{
 		b.notRaised(c, g.Fence+farAhead)
 		b.free(a)
 	}},
-	{"fencer", "raising a fence does not prolong the lease", func(b *bench) {
+	{"fencer", "raising a fence does not prolong the lease", func(b *testbed) {
 		a := b.fenced(b.ask(ann))
 		g := b.granted(a)
 		b.sleepMostOfLease()
@@ -104,7 +104,7 @@ var fencerLaws = []Law{
 		b.sleepMostOfLease()
 		b.free(a)
 	}},
-	{"fencer", "a raise whose context is done changes nothing", func(b *bench) {
+	{"fencer", "a raise whose context is done changes nothing", func(b *testbed) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a)
 		b.wantCanceled(b.fencer().Raise(b.doneContext(), a, was.Fence+farAhead))
@@ -112,7 +112,7 @@ var fencerLaws = []Law{
 			b.errorf("the grant went from %+v to %+v", was, got)
 		}
 	}},
-	{"fencer", "the fence of a shared lock cannot be raised", func(b *bench) {
+	{"fencer", "the fence of a shared lock cannot be raised", func(b *testbed) {
 		r := b.read(ann)
 		b.granted(r)
 		if err := b.fencer().Raise(b.ctx, r, farAhead); !errors.Is(err, errors.ErrUnsupported) {
@@ -122,7 +122,7 @@ var fencerLaws = []Law{
 }
 
 // fencer returns the fencer of the engine. Without one it skips the law.
-func (b *bench) fencer() engine.Fencer {
+func (b *testbed) fencer() engine.Fencer {
 	f := b.Capabilities().Fencer
 	if f == nil {
 		b.skip("the engine has no fencer")
@@ -131,21 +131,21 @@ func (b *bench) fencer() engine.Fencer {
 }
 
 // fenced returns r with Fenced. Without a fencer it skips the law.
-func (b *bench) fenced(r engine.Request) engine.Request {
+func (b *testbed) fenced(r engine.Request) engine.Request {
 	b.fencer()
 	r.Fenced = true
 	return r
 }
 
 // raises requires that r's fence can be raised.
-func (b *bench) raises(r engine.Request, fence uint64) {
+func (b *testbed) raises(r engine.Request, fence uint64) {
 	if err := b.fencer().Raise(b.ctx, r, fence); err != nil {
 		b.fatalf("raise for %s: %v", nameOf(r.Holder), err)
 	}
 }
 
 // notRaised requires that raising r's fence fails with ErrNotHolder.
-func (b *bench) notRaised(r engine.Request, fence uint64) {
+func (b *testbed) notRaised(r engine.Request, fence uint64) {
 	if err := b.fencer().Raise(b.ctx, r, fence); !errors.Is(err, engine.ErrNotHolder) {
 		b.fatalf("raise for %s: error %v, want %v", nameOf(r.Holder), err, engine.ErrNotHolder)
 	}

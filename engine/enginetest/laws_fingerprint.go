@@ -9,27 +9,27 @@ import (
 
 // Fingerprints: one key is for one payload.
 var fingerprintLaws = []Law{
-	{"fingerprint", "a claim with another fingerprint than the running one is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than the running one is a mismatch", func(b *testbed) {
 		b.mismatchAfter(func(engine.Claim) {})
 	}},
-	{"fingerprint", "a claim with another fingerprint than the done record is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than the done record is a mismatch", func(b *testbed) {
 		b.mismatchAfter(func(c engine.Claim) { b.settles(settlement(c, engine.Done), engine.Released) })
 	}},
-	{"fingerprint", "a claim with another fingerprint than the failed record is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than the failed record is a mismatch", func(b *testbed) {
 		b.mismatchAfter(func(c engine.Claim) { b.settles(settlement(c, engine.Failed), engine.Released) })
 	}},
-	{"fingerprint", "a claim with another fingerprint than a settled unknown record is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than a settled unknown record is a mismatch", func(b *testbed) {
 		b.mismatchAfter(func(c engine.Claim) { b.settles(settlement(c, engine.Unknown), engine.Released) })
 	}},
-	{"fingerprint", "a claim with another fingerprint than an expired claim is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than an expired claim is a mismatch", func(b *testbed) {
 		b.mismatchAfter(func(engine.Claim) { b.sleepPastLease() })
 	}},
-	{"fingerprint", "a repeated claim with another fingerprint is a mismatch", func(b *bench) {
+	{"fingerprint", "a repeated claim with another fingerprint is a mismatch", func(b *testbed) {
 		c := withFingerprint(b.claim(), "this")
 		b.claimGranted(c)
 		b.claimRefused(withFingerprint(asClaimRetry(c), "that"), engine.ErrMismatch)
 	}},
-	{"fingerprint", "a mismatch changes nothing", func(b *bench) {
+	{"fingerprint", "a mismatch changes nothing", func(b *testbed) {
 		c := withFingerprint(b.claim(), "this")
 		b.claimGranted(c)
 		was := b.recordIs(c, engine.Running)
@@ -40,7 +40,7 @@ var fingerprintLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Unknown)
 	}},
-	{"fingerprint", "a claim without a fingerprint finds any record", func(b *bench) {
+	{"fingerprint", "a claim without a fingerprint finds any record", func(b *testbed) {
 		c := withFingerprint(b.claim(), "this")
 		b.claimGranted(c)
 		b.claimFinds(b.claim(), engine.Running)
@@ -50,7 +50,7 @@ var fingerprintLaws = []Law{
 			b.errorf("the record has the fingerprint %q, want %q", r.Fingerprint, "this")
 		}
 	}},
-	{"fingerprint", "a claim without a fingerprint keeps the record's fingerprint", func(b *bench) {
+	{"fingerprint", "a claim without a fingerprint keeps the record's fingerprint", func(b *testbed) {
 		c := withFingerprint(b.claim(), "this")
 		b.claimGranted(c)
 		b.claimFinds(b.claim(), engine.Running)
@@ -59,7 +59,7 @@ var fingerprintLaws = []Law{
 		b.claimRefused(withFingerprint(b.claim(), "that"), engine.ErrMismatch)
 		b.claimFinds(withFingerprint(b.claim(), "this"), engine.Running)
 	}},
-	{"fingerprint", "a record without a fingerprint matches any claim", func(b *bench) {
+	{"fingerprint", "a record without a fingerprint matches any claim", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.claimFinds(withFingerprint(b.claim(), "this"), engine.Running)
@@ -68,7 +68,7 @@ var fingerprintLaws = []Law{
 		b.claimFinds(withFingerprint(b.claim(), "this"), engine.Done)
 		b.claimFinds(withFingerprint(b.claim(), "that"), engine.Done)
 	}},
-	{"fingerprint", "of two concurrent claims with different fingerprints one is granted and the other is a mismatch", func(b *bench) {
+	{"fingerprint", "of two concurrent claims with different fingerprints one is granted and the other is a mismatch", func(b *testbed) {
 		for range 10 {
 			cs := []engine.Claim{withFingerprint(b.claim(), "this"), withFingerprint(b.claim(), "that")}
 			var granted, mismatched atomic.Int32
@@ -91,7 +91,7 @@ var fingerprintLaws = []Law{
 			}
 		}
 	}},
-	{"fingerprint", "a claim that is settled as absent leaves no fingerprint", func(b *bench) {
+	{"fingerprint", "a claim that is settled as absent leaves no fingerprint", func(b *testbed) {
 		c := withFingerprint(b.claim(), "this")
 		b.claimGranted(c)
 		b.settles(settlement(c, engine.Absent), engine.Released)
@@ -104,12 +104,12 @@ var fingerprintLaws = []Law{
 			}
 		}
 	}},
-	{"fingerprint", "a fingerprint expires with a claim that retains nothing", func(b *bench) {
+	{"fingerprint", "a fingerprint expires with a claim that retains nothing", func(b *testbed) {
 		b.claimGranted(withRetain(withFingerprint(b.claim(), "this"), 0))
 		b.sleepPastLease()
 		b.claimGranted(withFingerprint(b.claim(), "that"))
 	}},
-	{"fingerprint", "fingerprints are compared completely", func(b *bench) {
+	{"fingerprint", "fingerprints are compared completely", func(b *testbed) {
 		for i, f := range []string{"this", "x", "a\x00b", "订单"} {
 			c := withFingerprint(b.claimOf(oddKeys[i]), f)
 			b.claimGranted(c)
@@ -123,7 +123,7 @@ var fingerprintLaws = []Law{
 
 // mismatchAfter makes a claim and calls change with it. Then it requires that a claim
 // with another fingerprint is a mismatch, and one with the same fingerprint is not.
-func (b *bench) mismatchAfter(change func(engine.Claim)) {
+func (b *testbed) mismatchAfter(change func(engine.Claim)) {
 	c := withFingerprint(b.claim(), "this")
 	b.claimGranted(c)
 	change(c)

@@ -10,7 +10,7 @@ import (
 
 // Forced release by an operator: T13.
 var forceReleaseLaws = []Law{
-	{"force-release", "a lock that is released by force is free", func(b *bench) {
+	{"force-release", "a lock that is released by force is free", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			b.granted(b.askKind(k, ann))
 			b.forceRelease()
@@ -19,7 +19,7 @@ var forceReleaseLaws = []Law{
 			b.releases(c, engine.Released)
 		})
 	}},
-	{"force-release", "a forced release returns the lock and its holders", func(b *bench) {
+	{"force-release", "a forced release returns the lock and its holders", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			a := b.askKind(k, ann)
 			g := b.granted(a)
@@ -29,7 +29,7 @@ var forceReleaseLaws = []Law{
 			}
 		})
 	}},
-	{"force-release", "a forced release ends the holds of all readers", func(b *bench) {
+	{"force-release", "a forced release ends the holds of all readers", func(b *testbed) {
 		b.inspector()
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
@@ -39,7 +39,7 @@ var forceReleaseLaws = []Law{
 		b.revoked(c)
 		b.granted(b.write(eve))
 	}},
-	{"force-release", "a forced release ends all permits", func(b *bench) {
+	{"force-release", "a forced release ends all permits", func(b *testbed) {
 		b.inspector()
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(a)
@@ -49,7 +49,7 @@ var forceReleaseLaws = []Law{
 		b.revoked(c)
 		b.granted(b.permit(eve, 1))
 	}},
-	{"force-release", "a forced release ends the read hold of a writer as well", func(b *bench) {
+	{"force-release", "a forced release ends the read hold of a writer as well", func(b *testbed) {
 		b.inspector()
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
@@ -59,7 +59,7 @@ var forceReleaseLaws = []Law{
 		b.revoked(read)
 		b.granted(b.write(bob))
 	}},
-	{"force-release", "a renewal after a forced release fails as revoked", func(b *bench) {
+	{"force-release", "a renewal after a forced release fails as revoked", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			a := b.askKind(k, ann)
 			b.granted(a)
@@ -67,7 +67,7 @@ var forceReleaseLaws = []Law{
 			b.revoked(a)
 		})
 	}},
-	{"force-release", "every entry of a named owner is revoked by a forced release", func(b *bench) {
+	{"force-release", "every entry of a named owner is revoked by a forced release", func(b *testbed) {
 		b.inspector()
 		one, two := b.ask(ann), b.ask(ann)
 		b.granted(one)
@@ -76,7 +76,7 @@ var forceReleaseLaws = []Law{
 		b.revoked(one)
 		b.revoked(two)
 	}},
-	{"force-release", "a revocation outlasts the lease", func(b *bench) {
+	{"force-release", "a revocation outlasts the lease", func(b *testbed) {
 		b.inspector()
 		a := b.ask(ann)
 		b.granted(a)
@@ -84,7 +84,7 @@ var forceReleaseLaws = []Law{
 		b.sleep(3 * b.Lease)
 		b.revoked(a)
 	}},
-	{"force-release", "a revocation outlasts a long lease", func(b *bench) {
+	{"force-release", "a revocation outlasts a long lease", func(b *testbed) {
 		b.inspector()
 		clock := b.clock()
 		b.everyKind(func(k engine.Kind) {
@@ -95,7 +95,7 @@ var forceReleaseLaws = []Law{
 			b.revoked(a)
 		})
 	}},
-	{"force-release", "a renewal fails as revoked although another holder has the lock now", func(b *bench) {
+	{"force-release", "a renewal fails as revoked although another holder has the lock now", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			a, c := b.askKind(k, ann), b.askKind(conflicting(k), bob)
 			b.granted(a)
@@ -106,7 +106,7 @@ var forceReleaseLaws = []Law{
 			b.releases(c, engine.Released)
 		})
 	}},
-	{"force-release", "a renewal after another loss does not fail as revoked", func(b *bench) {
+	{"force-release", "a renewal after another loss does not fail as revoked", func(b *testbed) {
 		b.inspector()
 		a, c := b.ask(ann), b.ask(bob)
 		b.granted(a)
@@ -117,7 +117,7 @@ var forceReleaseLaws = []Law{
 			b.errorf("error %v, want %v", err, engine.ErrNotHolder)
 		}
 	}},
-	{"force-release", "a former holder does not change the new hold", func(b *bench) {
+	{"force-release", "a former holder does not change the new hold", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			a, c := b.askKind(k, ann), b.askKind(conflicting(k), bob)
 			b.granted(a)
@@ -131,7 +131,7 @@ var forceReleaseLaws = []Law{
 			b.releases(c, engine.Released)
 		})
 	}},
-	{"force-release", "a former holder may acquire the lock again", func(b *bench) {
+	{"force-release", "a former holder may acquire the lock again", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			b.granted(b.askKind(k, ann))
 			b.forceRelease()
@@ -143,7 +143,7 @@ var forceReleaseLaws = []Law{
 			b.releases(a, engine.Released)
 		})
 	}},
-	{"force-release", "fences rise across a forced release", func(b *bench) {
+	{"force-release", "fences rise across a forced release", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			for _, variant := range []func(engine.Request) engine.Request{plain, fenced} {
 				a, c := variant(b.askKind(k, ann)), variant(b.askKind(conflicting(k), bob))
@@ -156,7 +156,7 @@ var forceReleaseLaws = []Law{
 			}
 		})
 	}},
-	{"force-release", "a forced release notifies waiters", func(b *bench) {
+	{"force-release", "a forced release notifies waiters", func(b *testbed) {
 		b.everyKind(func(k engine.Kind) {
 			b.granted(b.askKind(k, ann))
 			c := b.queued(b.askKind(conflicting(k), bob))
@@ -169,7 +169,7 @@ var forceReleaseLaws = []Law{
 			b.releases(c, engine.Released)
 		})
 	}},
-	{"force-release", "waiters keep their positions across a forced release", func(b *bench) {
+	{"force-release", "waiters keep their positions across a forced release", func(b *testbed) {
 		b.inspector()
 		b.granted(b.fair(ann))
 		queue := b.queueOf(2, b.fair)
@@ -179,7 +179,7 @@ var forceReleaseLaws = []Law{
 		b.busy(b.fair(ann))
 		b.servedInOrder(queue)
 	}},
-	{"force-release", "a forced release of a free lock returns no holders", func(b *bench) {
+	{"force-release", "a forced release of a free lock returns no holders", func(b *testbed) {
 		b.inspector()
 		a := b.ask(ann)
 		b.forceReleasedFrom()
@@ -188,7 +188,7 @@ var forceReleaseLaws = []Law{
 		b.forceReleasedFrom()
 		b.granted(b.ask(bob))
 	}},
-	{"force-release", "a forced release of a free lock empties its queue", func(b *bench) {
+	{"force-release", "a forced release of a free lock empties its queue", func(b *testbed) {
 		b.everyQueue(func(ask func(string) engine.Request) {
 			b.queueForFreeLock(ask)
 			c := ask(eve)
@@ -199,7 +199,7 @@ var forceReleaseLaws = []Law{
 			b.releases(c, engine.Released)
 		})
 	}},
-	{"force-release", "a waiter of an emptied queue gets a new position", func(b *bench) {
+	{"force-release", "a waiter of an emptied queue gets a new position", func(b *testbed) {
 		b.everyQueue(func(ask func(string) engine.Request) {
 			queue, c := b.queueForFreeLock(ask), b.withLongLease(ask(eve))
 			b.forceRelease()
@@ -210,7 +210,7 @@ var forceReleaseLaws = []Law{
 			b.servedInOrder([]engine.Request{queue[1], queue[0]})
 		})
 	}},
-	{"force-release", "emptying a queue notifies all its waiters", func(b *bench) {
+	{"force-release", "emptying a queue notifies all its waiters", func(b *testbed) {
 		b.everyQueue(func(ask func(string) engine.Request) {
 			queue := b.queueForFreeLock(ask)
 			var wakes []<-chan struct{}
@@ -228,7 +228,7 @@ var forceReleaseLaws = []Law{
 			}
 		})
 	}},
-	{"force-release", "a forced release does not touch other locks", func(b *bench) {
+	{"force-release", "a forced release does not touch other locks", func(b *testbed) {
 		b.inspector()
 		a, c := b.ask(ann), b.askFor("other", ann)
 		b.granted(a)
@@ -237,13 +237,13 @@ var forceReleaseLaws = []Law{
 		b.renewed(c)
 		b.heldBy(c)
 	}},
-	{"force-release", "a forced release whose context is done changes nothing", func(b *bench) {
+	{"force-release", "a forced release whose context is done changes nothing", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.wantCanceled(errOf(b.inspector().ForceRelease(b.doneContext(), a.Key)))
 		b.renewed(a)
 	}},
-	{"force-release", "a forced release notifies the client of the holder", func(b *bench) {
+	{"force-release", "a forced release notifies the client of the holder", func(b *testbed) {
 		i := b.inspector()
 		a, c := b.read(b.client(1)+":1"), b.read(b.client(2)+":7")
 		b.granted(a)
@@ -258,7 +258,7 @@ var forceReleaseLaws = []Law{
 		b.notified(wakeOne)
 		b.notified(wakeTwo)
 	}},
-	{"force-release", "a forced release of any kind notifies the client", func(b *bench) {
+	{"force-release", "a forced release of any kind notifies the client", func(b *testbed) {
 		wake, stop := b.inspector().Watch(b.client(1))
 		defer stop()
 		b.notified(wake)
@@ -268,7 +268,7 @@ var forceReleaseLaws = []Law{
 			b.notified(wake)
 		})
 	}},
-	{"force-release", "a forced release notifies every client of a named owner", func(b *bench) {
+	{"force-release", "a forced release notifies every client of a named owner", func(b *testbed) {
 		i := b.inspector()
 		wakeOne, stopOne := i.Watch(b.client(1))
 		defer stopOne()
@@ -287,7 +287,7 @@ var forceReleaseLaws = []Law{
 			b.notified(wakeTwo)
 		})
 	}},
-	{"force-release", "a client that stops watching is no longer notified", func(b *bench) {
+	{"force-release", "a client that stops watching is no longer notified", func(b *testbed) {
 		wake, stop := b.inspector().Watch(b.client(1))
 		b.notified(wake)
 		stop()
@@ -304,7 +304,7 @@ var forceReleaseLaws = []Law{
 }
 
 // everyKind runs f for each kind of lock that the engine has.
-func (b *bench) everyKind(f func(engine.Kind)) {
+func (b *testbed) everyKind(f func(engine.Kind)) {
 	b.inspector()
 	for _, k := range b.kinds() {
 		f(k)
@@ -312,7 +312,7 @@ func (b *bench) everyKind(f func(engine.Kind)) {
 }
 
 // everyQueue runs f for each kind of request that has a queue and one holder at a time.
-func (b *bench) everyQueue(f func(ask func(holder string) engine.Request)) {
+func (b *testbed) everyQueue(f func(ask func(holder string) engine.Request)) {
 	b.inspector()
 	for _, ask := range []func(string) engine.Request{b.fair, b.write, b.singlePermit} {
 		f(ask)
@@ -320,7 +320,7 @@ func (b *bench) everyQueue(f func(ask func(holder string) engine.Request)) {
 }
 
 // queueForFreeLock queues two waiters for a lock and then frees it.
-func (b *bench) queueForFreeLock(ask func(holder string) engine.Request) []engine.Request {
+func (b *testbed) queueForFreeLock(ask func(holder string) engine.Request) []engine.Request {
 	a := b.withLongLease(ask(ann))
 	b.granted(a)
 	queue := b.queueOf(2, ask)
@@ -329,7 +329,7 @@ func (b *bench) queueForFreeLock(ask func(holder string) engine.Request) []engin
 }
 
 // forceRelease releases the lock of most laws by force.
-func (b *bench) forceRelease() engine.Lock {
+func (b *testbed) forceRelease() engine.Lock {
 	l, err := b.inspector().ForceRelease(b.ctx, b.prefix+"k")
 	if err != nil {
 		b.fatalf("force-release: %v", err)
@@ -338,7 +338,7 @@ func (b *bench) forceRelease() engine.Lock {
 }
 
 // forceReleasedFrom releases the lock by force, and requires that these were its holders.
-func (b *bench) forceReleasedFrom(want ...string) {
+func (b *testbed) forceReleasedFrom(want ...string) {
 	var got []string
 	for _, h := range b.forceRelease().Holders {
 		got = append(got, h.Name)
@@ -350,14 +350,14 @@ func (b *bench) forceReleasedFrom(want ...string) {
 }
 
 // revoked requires that a renewal of r fails with ErrRevoked.
-func (b *bench) revoked(r engine.Request) {
+func (b *testbed) revoked(r engine.Request) {
 	if err := b.renew(r); !errors.Is(err, engine.ErrRevoked) || !errors.Is(err, engine.ErrNotHolder) {
 		b.fatalf("renew for %s: error %v, want %v", nameOf(r.Holder), err, engine.ErrRevoked)
 	}
 }
 
 // wantErrKind requires an error that matches ErrKind.
-func (b *bench) wantErrKind(err error) {
+func (b *testbed) wantErrKind(err error) {
 	if !errors.Is(err, engine.ErrKind) {
 		b.errorf("error %v, want %v", err, engine.ErrKind)
 	}

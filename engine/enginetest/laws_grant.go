@@ -6,25 +6,25 @@ import (
 
 // Grants and refusals: R2's mutual exclusion.
 var grantLaws = []Law{
-	{"grant", "a free lock is granted", func(b *bench) {
+	{"grant", "a free lock is granted", func(b *testbed) {
 		b.granted(b.ask(ann))
 	}},
-	{"grant", "a grant counts one entry", func(b *bench) {
+	{"grant", "a grant counts one entry", func(b *testbed) {
 		if g := b.granted(b.ask(ann)); g.Count != 1 {
 			b.errorf("the count is %d, want 1", g.Count)
 		}
 	}},
-	{"grant", "a held lock is not granted to another holder", func(b *bench) {
+	{"grant", "a held lock is not granted to another holder", func(b *testbed) {
 		b.granted(b.ask(ann))
 		b.busy(b.ask(bob))
 	}},
-	{"grant", "a released lock is granted to the next request at once", func(b *bench) {
+	{"grant", "a released lock is granted to the next request at once", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.releases(a, engine.Released)
 		b.granted(b.ask(bob))
 	}},
-	{"grant", "locks with different keys are independent", func(b *bench) {
+	{"grant", "locks with different keys are independent", func(b *testbed) {
 		a, c := b.askFor("k", ann), b.askFor("kk", bob)
 		b.granted(a)
 		b.granted(c)
@@ -33,27 +33,27 @@ var grantLaws = []Law{
 		b.releases(a, engine.Released)
 		b.heldBy(c)
 	}},
-	{"grant", "a refusal names the holder", func(b *bench) {
+	{"grant", "a refusal names the holder", func(b *testbed) {
 		b.granted(b.ask(ann))
 		if busy := b.busy(b.ask(bob)); busy.Holder != ann {
 			b.errorf("the refusal names the holder %q, want %q", busy.Holder, ann)
 		}
 	}},
 	// S2 requires this of guards; locks report it as well.
-	{"grant", "a refusal says how much of the lease is left", func(b *bench) {
+	{"grant", "a refusal says how much of the lease is left", func(b *testbed) {
 		b.granted(b.ask(ann))
 		if left := b.busy(b.ask(bob)).Left; left <= 0 || left > b.Lease {
 			b.errorf("Left is %v, want more than 0 and at most the lease of %v", left, b.Lease)
 		}
 	}},
-	{"grant", "the remaining lease falls with time", func(b *bench) {
+	{"grant", "the remaining lease falls with time", func(b *testbed) {
 		b.granted(b.ask(ann))
 		b.sleepMostOfLease()
 		if left := b.busy(b.ask(bob)).Left; left <= 0 || left > b.Lease/2 {
 			b.errorf("Left is %v, want at most half of the lease of %v", left, b.Lease)
 		}
 	}},
-	{"grant", "a refusal does not touch the holder", func(b *bench) {
+	{"grant", "a refusal does not touch the holder", func(b *testbed) {
 		a := b.ask(ann)
 		first := b.granted(a)
 		b.busy(b.ask(bob))
@@ -63,7 +63,7 @@ var grantLaws = []Law{
 		}
 		b.releases(a, engine.Released)
 	}},
-	{"grant", "a refusal stores nothing", func(b *bench) {
+	{"grant", "a refusal stores nothing", func(b *testbed) {
 		a, c := b.ask(ann), b.ask(bob)
 		b.granted(a)
 		b.busy(c)
@@ -71,7 +71,7 @@ var grantLaws = []Law{
 		b.releases(c, engine.AlreadyFree)
 		b.notRenewed(c)
 	}},
-	{"grant", "a refused request does not extend the lease of the holder", func(b *bench) {
+	{"grant", "a refused request does not extend the lease of the holder", func(b *testbed) {
 		b.granted(b.ask(ann))
 		b.sleepMostOfLease()
 		b.busy(b.ask(bob))

@@ -8,21 +8,21 @@ import (
 
 // Laws of health reports (requirements S8 and T7).
 var healthLaws = []Law{
-	{"health", "a healthy engine reports its topology", func(b *bench) {
+	{"health", "a healthy engine reports its topology", func(b *testbed) {
 		for _, h := range b.allHealth() {
 			if h.Topology == "" || len(h.Nodes)+len(h.Parts) == 0 {
 				b.errorf("the topology is %q with %d nodes and %d parts, want a topology and at least one of them", h.Topology, len(h.Nodes), len(h.Parts))
 			}
 		}
 	}},
-	{"health", "every node that answers has an address, a role, a version and a run", func(b *bench) {
+	{"health", "every node that answers has an address, a role, a version and a run", func(b *testbed) {
 		for _, n := range b.nodes() {
 			if n.Err == nil && (n.Addr == "" || n.Role == "" || n.Version == "" || n.ID == "") {
 				b.errorf("a node has address %q, role %q, version %q and run %q, want none of them empty", n.Addr, n.Role, n.Version, n.ID)
 			}
 		}
 	}},
-	{"health", "an engine that grants locks has a primary that answers", func(b *bench) {
+	{"health", "an engine that grants locks has a primary that answers", func(b *testbed) {
 		b.granted(b.ask(ann))
 		for _, n := range b.nodes() {
 			if n.Role == engine.Primary && n.Err == nil {
@@ -31,7 +31,7 @@ var healthLaws = []Law{
 		}
 		b.errorf("no node is a primary that answers: %+v", b.nodes())
 	}},
-	{"health", "a probe leaves locks as they are", func(b *bench) {
+	{"health", "a probe leaves locks as they are", func(b *testbed) {
 		a := b.ask(ann)
 		g := b.granted(a)
 		b.nodes()
@@ -40,7 +40,7 @@ var healthLaws = []Law{
 			b.errorf("the fence was %d and is %d", g.Fence, after.Fence)
 		}
 	}},
-	{"health", "repeated probes report the same run of a server", func(b *bench) {
+	{"health", "repeated probes report the same run of a server", func(b *testbed) {
 		type run struct{ addr, id string }
 		seen := make(map[run]bool)
 		for _, n := range b.nodes() {
@@ -52,10 +52,10 @@ var healthLaws = []Law{
 			}
 		}
 	}},
-	{"health", "a probe whose context is done fails", func(b *bench) {
+	{"health", "a probe whose context is done fails", func(b *testbed) {
 		b.wantCanceled(errOf(b.prober().Probe(b.doneContext())))
 	}},
-	{"health", "a probe reports the offset of a moved clock", func(b *bench) {
+	{"health", "a probe reports the offset of a moved clock", func(b *testbed) {
 		before, moved := b.offsets(), false
 		clock := b.clock()
 		clock.Step(time.Hour)
@@ -70,7 +70,7 @@ var healthLaws = []Law{
 }
 
 // prober returns the prober of the engine. Without one it skips the law.
-func (b *bench) prober() engine.Prober {
+func (b *testbed) prober() engine.Prober {
 	p := b.Capabilities().Prober
 	if p == nil {
 		b.skip("the engine has no prober")
@@ -79,7 +79,7 @@ func (b *bench) prober() engine.Prober {
 }
 
 // allHealth returns the health of the engine and of all its parts.
-func (b *bench) allHealth() []engine.Health {
+func (b *testbed) allHealth() []engine.Health {
 	h, err := b.prober().Probe(b.ctx)
 	if err != nil {
 		b.fatalf("probe: %v", err)
@@ -92,7 +92,7 @@ func (b *bench) allHealth() []engine.Health {
 }
 
 // nodes returns the nodes of the engine and of all its parts.
-func (b *bench) nodes() (all []engine.Node) {
+func (b *testbed) nodes() (all []engine.Node) {
 	for _, h := range b.allHealth() {
 		all = append(all, h.Nodes...)
 	}
@@ -100,7 +100,7 @@ func (b *bench) nodes() (all []engine.Node) {
 }
 
 // offsets returns the clock offset of each primary, by address.
-func (b *bench) offsets() map[string]time.Duration {
+func (b *testbed) offsets() map[string]time.Duration {
 	off := make(map[string]time.Duration)
 	for _, n := range b.nodes() {
 		if n.Role == engine.Primary && n.Err == nil {

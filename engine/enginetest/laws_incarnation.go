@@ -4,7 +4,7 @@ import "github.com/interlock-go/interlock/engine"
 
 // Incarnations (requirement T11): a restarted node must not vote at once.
 var incarnationLaws = []Law{
-	{"incarnation", "an incarnation keeps its id", func(b *bench) {
+	{"incarnation", "an incarnation keeps its id", func(b *testbed) {
 		first := b.incarnation()
 		b.granted(b.ask(ann))
 		b.sleep(b.Lease / 10)
@@ -12,7 +12,7 @@ var incarnationLaws = []Law{
 			b.errorf("the id went from %q to %q", first.ID, second.ID)
 		}
 	}},
-	{"incarnation", "the age of an incarnation never falls", func(b *bench) {
+	{"incarnation", "the age of an incarnation never falls", func(b *testbed) {
 		first := b.incarnation()
 		b.sleepPastLease()
 		second := b.incarnation()
@@ -20,7 +20,7 @@ var incarnationLaws = []Law{
 			b.errorf("the age went from %v to %v", first.Age, second.Age)
 		}
 	}},
-	{"incarnation", "an incarnation does not change while the engine does not reconnect", func(b *bench) {
+	{"incarnation", "an incarnation does not change while the engine does not reconnect", func(b *testbed) {
 		m := b.incarnations()
 		before, id := m.Connections(), b.incarnation().ID
 		a := b.ask(ann)
@@ -31,13 +31,13 @@ var incarnationLaws = []Law{
 			b.errorf("the incarnation changed without a new connection")
 		}
 	}},
-	{"incarnation", "asking for an incarnation with a done context fails", func(b *bench) {
+	{"incarnation", "asking for an incarnation with a done context fails", func(b *testbed) {
 		b.wantCanceled(errOf(b.incarnations().Incarnation(b.doneContext())))
 	}},
 }
 
 // incarnations returns the Incarnations of the engine. Without them it skips the law.
-func (b *bench) incarnations() engine.Incarnations {
+func (b *testbed) incarnations() engine.Incarnations {
 	m := b.Capabilities().Incarnations
 	if m == nil {
 		b.skip("the engine does not report incarnations")
@@ -46,7 +46,7 @@ func (b *bench) incarnations() engine.Incarnations {
 }
 
 // incarnation returns the current incarnation of the engine.
-func (b *bench) incarnation() engine.Incarnation {
+func (b *testbed) incarnation() engine.Incarnation {
 	m, err := b.incarnations().Incarnation(b.ctx)
 	if err != nil {
 		b.fatalf("incarnation: %v", err)

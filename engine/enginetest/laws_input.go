@@ -9,22 +9,22 @@ import (
 
 // Valid and invalid requests.
 var inputLaws = []Law{
-	{"input", "a request without a key is refused", func(b *bench) {
+	{"input", "a request without a key is refused", func(b *testbed) {
 		b.rejectsRequest(func(r *engine.Request) { r.Key = "" })
 	}},
-	{"input", "a request without a holder is refused", func(b *bench) {
+	{"input", "a request without a holder is refused", func(b *testbed) {
 		b.rejectsRequest(func(r *engine.Request) { r.Holder = "" })
 	}},
-	{"input", "a request without an attempt is refused", func(b *bench) {
+	{"input", "a request without an attempt is refused", func(b *testbed) {
 		b.rejectsRequest(func(r *engine.Request) { r.Attempt = "" })
 	}},
-	{"input", "a request without a lease is refused", func(b *bench) {
+	{"input", "a request without a lease is refused", func(b *testbed) {
 		b.rejectsRequest(func(r *engine.Request) { r.Lease = 0 })
 	}},
-	{"input", "a request with a negative lease is refused", func(b *bench) {
+	{"input", "a request with a negative lease is refused", func(b *testbed) {
 		b.rejectsRequest(func(r *engine.Request) { r.Lease = -b.Lease })
 	}},
-	{"input", "one bad request in a batch does not affect the others", func(b *bench) {
+	{"input", "one bad request in a batch does not affect the others", func(b *testbed) {
 		good, bad := b.ask(ann), b.ask(bob)
 		bad.Attempt = ""
 		b.granted(good)
@@ -33,7 +33,7 @@ var inputLaws = []Law{
 			b.errorf("the answers are %v, want an error only for the first", errs)
 		}
 	}},
-	{"input", "unusual keys are valid locks", func(b *bench) {
+	{"input", "unusual keys are valid locks", func(b *testbed) {
 		rs := make([]engine.Request, len(oddKeys))
 		for i, key := range oddKeys {
 			rs[i] = withLease(b.askFor(key, ann), 5*b.Lease)
@@ -45,7 +45,7 @@ var inputLaws = []Law{
 			b.free(r)
 		}
 	}},
-	{"input", "similar keys are different locks", func(b *bench) {
+	{"input", "similar keys are different locks", func(b *testbed) {
 		for i, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
 			if g := b.granted(b.askFor(name, caller(i))); g.Count != 1 {
 				b.errorf("%q has been entered %d times", name, g.Count)
@@ -62,7 +62,7 @@ var oddKeys = []string{
 
 // rejectsRequest requires that every call refuses a request that spoil made invalid. The
 // error must not make a caller retry or clean up.
-func (b *bench) rejectsRequest(spoil func(*engine.Request)) {
+func (b *testbed) rejectsRequest(spoil func(*engine.Request)) {
 	r := b.ask(ann)
 	good := r
 	spoil(&r)
@@ -75,7 +75,7 @@ func (b *bench) rejectsRequest(spoil func(*engine.Request)) {
 
 func errOf[T any](_ T, err error) error { return err }
 
-func (b *bench) rejected(err error) {
+func (b *testbed) rejected(err error) {
 	var busy *engine.BusyError
 	if err == nil || errors.As(err, &busy) {
 		b.errorf("error %v, want one that says what is wrong with the request", err)

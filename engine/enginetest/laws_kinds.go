@@ -8,12 +8,12 @@ import (
 
 // Kinds on one key: T1's kinds do not mix.
 var kindLaws = []Law{
-	{"kinds", "an exclusive lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Exclusive) }},
-	{"kinds", "a fair lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Fair) }},
-	{"kinds", "a read lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Read) }},
-	{"kinds", "a write lock refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Write) }},
-	{"kinds", "a semaphore refuses other families", func(b *bench) { b.refusesOtherFamilies(engine.Permit) }},
-	{"kinds", "a latch refuses lock requests", func(b *bench) {
+	{"kinds", "an exclusive lock refuses other families", func(b *testbed) { b.refusesOtherFamilies(engine.Exclusive) }},
+	{"kinds", "a fair lock refuses other families", func(b *testbed) { b.refusesOtherFamilies(engine.Fair) }},
+	{"kinds", "a read lock refuses other families", func(b *testbed) { b.refusesOtherFamilies(engine.Read) }},
+	{"kinds", "a write lock refuses other families", func(b *testbed) { b.refusesOtherFamilies(engine.Write) }},
+	{"kinds", "a semaphore refuses other families", func(b *testbed) { b.refusesOtherFamilies(engine.Permit) }},
+	{"kinds", "a latch refuses lock requests", func(b *testbed) {
 		b.countsDownTo(b.latch(3), 2)
 		for _, k := range b.kinds() {
 			b.refused(b.askKind(k, bob), engine.ErrKind)
@@ -21,7 +21,7 @@ var kindLaws = []Law{
 		}
 		b.countsDownTo(withoutAttempt(b.latch(3)), 2)
 	}},
-	{"kinds", "a request refused for its kind is not queued", func(b *bench) {
+	{"kinds", "a request refused for its kind is not queued", func(b *testbed) {
 		b.everyPair(func(one, other engine.Kind) {
 			a := b.askKind(one, ann)
 			b.granted(a)
@@ -33,7 +33,7 @@ var kindLaws = []Law{
 			b.releases(c, engine.Released)
 		})
 	}},
-	{"kinds", "a released lock may be acquired as any kind", func(b *bench) {
+	{"kinds", "a released lock may be acquired as any kind", func(b *testbed) {
 		b.everyPair(func(one, other engine.Kind) {
 			for _, r := range []engine.Request{b.askKind(one, ann), b.askKind(other, bob)} {
 				b.granted(r)
@@ -41,7 +41,7 @@ var kindLaws = []Law{
 			}
 		})
 	}},
-	{"kinds", "a lock whose lease expired may be acquired as any kind", func(b *bench) {
+	{"kinds", "a lock whose lease expired may be acquired as any kind", func(b *testbed) {
 		var rs []engine.Request
 		b.everyPair(func(one, other engine.Kind) {
 			a, c := b.askKind(one, ann), b.askKind(other, bob)
@@ -55,7 +55,7 @@ var kindLaws = []Law{
 			b.granted(r)
 		}
 	}},
-	{"kinds", "an expired latch leaves its key to any kind", func(b *bench) {
+	{"kinds", "an expired latch leaves its key to any kind", func(b *testbed) {
 		b.countsDownTo(b.latch(1), 0)
 		b.sleepPastLease()
 		for _, k := range b.kinds() {
@@ -65,7 +65,7 @@ var kindLaws = []Law{
 		}
 		b.countsDownTo(withoutAttempt(b.latch(1)), 1)
 	}},
-	{"kinds", "a request of another kind neither renews nor releases", func(b *bench) {
+	{"kinds", "a request of another kind neither renews nor releases", func(b *testbed) {
 		b.everyPair(func(one, other engine.Kind) {
 			a := b.askKind(one, ann)
 			b.granted(a)
@@ -85,7 +85,7 @@ var kindLaws = []Law{
 
 // refusesOtherFamilies requires that a lock held as k is refused to requests of every
 // other family, and that the refusals change nothing.
-func (b *bench) refusesOtherFamilies(k engine.Kind) {
+func (b *testbed) refusesOtherFamilies(k engine.Kind) {
 	met := false
 	a := b.askKind(k, ann)
 	first := b.granted(a)
@@ -116,7 +116,7 @@ func (b *bench) refusesOtherFamilies(k engine.Kind) {
 
 // everyPair calls f for every two kinds of locks of different families. It skips the law
 // if the engine has only one family.
-func (b *bench) everyPair(f func(one, other engine.Kind)) {
+func (b *testbed) everyPair(f func(one, other engine.Kind)) {
 	met := false
 	for _, one := range b.kinds() {
 		for _, other := range b.kinds() {
@@ -132,7 +132,7 @@ func (b *bench) everyPair(f func(one, other engine.Kind)) {
 }
 
 // kinds returns the kinds of locks that the engine has.
-func (b *bench) kinds() (kinds []engine.Kind) {
+func (b *testbed) kinds() (kinds []engine.Kind) {
 	for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit} {
 		if b.Capabilities().Has(k) {
 			kinds = append(kinds, k)
@@ -142,7 +142,7 @@ func (b *bench) kinds() (kinds []engine.Kind) {
 }
 
 // askKind returns a new request for a lock of kind k, with a limit of one.
-func (b *bench) askKind(k engine.Kind, holder string) engine.Request {
+func (b *testbed) askKind(k engine.Kind, holder string) engine.Request {
 	r := b.askAs(k, holder)
 	r.Limit = 1
 	return r

@@ -10,18 +10,18 @@ import (
 
 // Leases: R2's "no deadlock when a holder dies".
 var leaseLaws = []Law{
-	{"lease", "a lease expires", func(b *bench) {
+	{"lease", "a lease expires", func(b *testbed) {
 		b.granted(b.ask(ann))
 		b.sleepPastLease()
 		b.granted(b.ask(bob))
 	}},
-	{"lease", "a lease does not expire early", func(b *bench) {
+	{"lease", "a lease does not expire early", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.sleepMostOfLease()
 		b.heldBy(a)
 	}},
-	{"lease", "leases of different locks are independent", func(b *bench) {
+	{"lease", "leases of different locks are independent", func(b *testbed) {
 		short, long := b.askFor("short", ann), withLease(b.askFor("long", ann), 3*b.Lease)
 		b.granted(long)
 		b.granted(short)
@@ -29,7 +29,7 @@ var leaseLaws = []Law{
 		b.free(short)
 		b.heldBy(long)
 	}},
-	{"lease", "leases that expire together all expire", func(b *bench) {
+	{"lease", "leases that expire together all expire", func(b *testbed) {
 		rs := make([]engine.Request, 500)
 		for i := range rs {
 			rs[i] = b.askFor(fmt.Sprint(i), ann)
@@ -44,7 +44,7 @@ var leaseLaws = []Law{
 			}
 		})
 	}},
-	{"lease", "a holder after an expired lease gets a full lease", func(b *bench) {
+	{"lease", "a holder after an expired lease gets a full lease", func(b *testbed) {
 		b.granted(b.ask(ann))
 		b.sleepPastLease()
 		c := b.ask(bob)
@@ -52,7 +52,7 @@ var leaseLaws = []Law{
 		b.sleepMostOfLease()
 		b.heldBy(c)
 	}},
-	{"lease", "a holder whose lease expired is counted from one", func(b *bench) {
+	{"lease", "a holder whose lease expired is counted from one", func(b *testbed) {
 		b.granted(b.ask(ann))
 		b.sleepPastLease()
 		a := b.ask(ann)
@@ -62,7 +62,7 @@ var leaseLaws = []Law{
 		b.releases(a, engine.Released)
 		b.free(a)
 	}},
-	{"lease", "the longest possible lease does not overflow", func(b *bench) {
+	{"lease", "the longest possible lease does not overflow", func(b *testbed) {
 		if most := b.Capabilities().LongestLease; most > 0 {
 			b.skip("the engine grants no lease that long")
 		}
@@ -75,7 +75,7 @@ var leaseLaws = []Law{
 		}
 		b.releases(a, engine.Released) // the lease does not expire in time
 	}},
-	{"lease", "no lease is longer than LongestLease", func(b *bench) {
+	{"lease", "no lease is longer than LongestLease", func(b *testbed) {
 		most := b.Capabilities().LongestLease
 		if most == 0 {
 			b.skip("the engine grants any lease")

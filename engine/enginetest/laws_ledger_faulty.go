@@ -8,7 +8,7 @@ import (
 
 // Lost replies, delays and duplicates of ledger calls.
 var ledgerFaultyLaws = []Law{
-	{"ledger", "a claim whose reply was lost is granted with one fence when repeated", func(b *bench) {
+	{"ledger", "a claim whose reply was lost is granted with one fence when repeated", func(b *testbed) {
 		c := b.claim()
 		f, l := b.faultyLedger()
 		f.Inject(Fault{Op: OpClaim, Do: LoseReply, Times: 1})
@@ -18,7 +18,7 @@ var ledgerFaultyLaws = []Law{
 			b.errorf("the claim went from %s to %s", describe(was), describe(r))
 		}
 	}},
-	{"ledger", "a claim whose reply was lost can be abandoned", func(b *bench) {
+	{"ledger", "a claim whose reply was lost can be abandoned", func(b *testbed) {
 		c := b.claim()
 		f, l := b.faultyLedger()
 		f.Inject(Fault{Op: OpClaim, Do: LoseReply, Times: 1})
@@ -26,7 +26,7 @@ var ledgerFaultyLaws = []Law{
 		b.settles(abandonment(c), engine.Released)
 		b.claimGranted(b.claim())
 	}},
-	{"ledger", "a claim delivered twice is one claim", func(b *bench) {
+	{"ledger", "a claim delivered twice is one claim", func(b *testbed) {
 		c := b.claim()
 		f, l := b.faultyLedger()
 		f.Inject(Fault{Op: OpClaim, Do: Duplicate, Times: 1})
@@ -36,7 +36,7 @@ var ledgerFaultyLaws = []Law{
 		b.settles(settlement(c, engine.Absent), engine.Released)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"ledger", "a claim that arrives after it was abandoned is not granted", func(b *bench) {
+	{"ledger", "a claim that arrives after it was abandoned is not granted", func(b *testbed) {
 		c := b.claim()
 		f, l := b.faultyLedger()
 		c.Retry = b.Capabilities().LateGrant > 0 // a first try would be granted; see LateGrant
@@ -45,7 +45,7 @@ var ledgerFaultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"ledger", "a late claim does not change a newer claim", func(b *bench) {
+	{"ledger", "a late claim does not change a newer claim", func(b *testbed) {
 		c, d := takingOver(b.claim()), b.claim()
 		f, l := b.faultyLedger()
 		b.callerGivesUp(f, OpClaim, func(ctx context.Context) error { return errOf(l.Claim(ctx, c)) })
@@ -54,7 +54,7 @@ var ledgerFaultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.unchanged(was)
 	}},
-	{"ledger", "a late claim does not change an outcome settled meanwhile", func(b *bench) {
+	{"ledger", "a late claim does not change an outcome settled meanwhile", func(b *testbed) {
 		c := takingOver(b.claim())
 		f, l := b.faultyLedger()
 		b.callerGivesUp(f, OpClaim, func(ctx context.Context) error { return errOf(l.Claim(ctx, c)) })
@@ -64,7 +64,7 @@ var ledgerFaultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.unchanged(was)
 	}},
-	{"ledger", "a settlement whose reply was lost has the same answer when repeated", func(b *bench) {
+	{"ledger", "a settlement whose reply was lost has the same answer when repeated", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		f, l := b.faultyLedger()
@@ -74,7 +74,7 @@ var ledgerFaultyLaws = []Law{
 		b.settles(settlement(c, engine.Done), engine.Released)
 		b.unchanged(was)
 	}},
-	{"ledger", "a settlement delivered twice settles once", func(b *bench) {
+	{"ledger", "a settlement delivered twice settles once", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		f, l := b.faultyLedger()
@@ -86,7 +86,7 @@ var ledgerFaultyLaws = []Law{
 			b.errorf("the record is %s", describe(r))
 		}
 	}},
-	{"ledger", "a late settlement does not change a newer claim", func(b *bench) {
+	{"ledger", "a late settlement does not change a newer claim", func(b *testbed) {
 		c, d := withRetain(b.claim(), 0), b.claim()
 		c.Lease, d.Lease = b.Lease/20, 4*b.Lease
 		b.claimGranted(c)
@@ -97,7 +97,7 @@ var ledgerFaultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.unchanged(was)
 	}},
-	{"ledger", "a settlement that arrives after the lease leaves the outcome unknown", func(b *bench) {
+	{"ledger", "a settlement that arrives after the lease leaves the outcome unknown", func(b *testbed) {
 		c := b.claim()
 		c.Lease /= 5
 		b.claimGranted(c)
@@ -106,7 +106,7 @@ var ledgerFaultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.recordIs(c, engine.Unknown)
 	}},
-	{"ledger", "a late settlement is stored as it was sent", func(b *bench) {
+	{"ledger", "a late settlement is stored as it was sent", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		f, l := b.faultyLedger()
@@ -118,7 +118,7 @@ var ledgerFaultyLaws = []Law{
 			b.errorf("the result became %q", r.Result)
 		}
 	}},
-	{"ledger", "a late abandon does not undo a newer claim", func(b *bench) {
+	{"ledger", "a late abandon does not undo a newer claim", func(b *testbed) {
 		c, d := withRetain(b.claim(), 0), b.claim()
 		c.Lease = b.Lease / 20
 		b.claimGranted(c)
@@ -129,7 +129,7 @@ var ledgerFaultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.unchanged(was)
 	}},
-	{"ledger", "a renewal of a claim whose reply was lost has taken effect", func(b *bench) {
+	{"ledger", "a renewal of a claim whose reply was lost has taken effect", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -139,7 +139,7 @@ var ledgerFaultyLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Running)
 	}},
-	{"ledger", "a late renewal does not restore a claim", func(b *bench) {
+	{"ledger", "a late renewal does not restore a claim", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		f, l := b.faultyLedger()
@@ -148,7 +148,7 @@ var ledgerFaultyLaws = []Law{
 		b.lateCallArrives(f)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"ledger", "a late renewal does not prolong a newer claim", func(b *bench) {
+	{"ledger", "a late renewal does not prolong a newer claim", func(b *testbed) {
 		c, d := withRetain(b.claim(), 0), b.claim()
 		c.Lease = b.Lease / 20
 		b.claimGranted(c)
@@ -165,7 +165,7 @@ var ledgerFaultyLaws = []Law{
 }
 
 // faultyLedger returns a Faulty around the engine, and its ledger.
-func (b *bench) faultyLedger() (*Faulty, engine.Ledger) {
+func (b *testbed) faultyLedger() (*Faulty, engine.Ledger) {
 	f := NewFaulty(b.Engine)
 	return f, f.Capabilities().Ledger
 }

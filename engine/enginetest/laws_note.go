@@ -11,24 +11,24 @@ import (
 
 // Notes: an operator's switch uses them (requirement T13).
 var noteLaws = []Law{
-	{"note", "a note that was never written has no text", func(b *bench) {
+	{"note", "a note that was never written has no text", func(b *testbed) {
 		b.noteIs("n", "", 0)
 	}},
-	{"note", "a note has the text written last", func(b *bench) {
+	{"note", "a note has the text written last", func(b *testbed) {
 		b.writesNote("n", "one", 0)
 		b.noteIs("n", "one", 1)
 		b.writesNote("n", "two", 1)
 		b.noteIs("n", "two", 2)
 		b.noteIs("m", "", 0)
 	}},
-	{"note", "a note can be empty, or any text", func(b *bench) {
+	{"note", "a note can be empty, or any text", func(b *testbed) {
 		text := "{\"side\":\"standby\"}\n\x00\xff 备用"
 		b.writesNote("n", text, 0)
 		b.noteIs("n", text, 1)
 		b.writesNote("n", "", 1)
 		b.noteIs("n", "", 2)
 	}},
-	{"note", "a note is not overwritten with an outdated version", func(b *bench) {
+	{"note", "a note is not overwritten with an outdated version", func(b *testbed) {
 		b.writesNote("n", "one", 0)
 		b.writeConflicts("n", "another", 0)
 		b.writeConflicts("n", "another", 2)
@@ -36,7 +36,7 @@ var noteLaws = []Law{
 		b.writeConflicts("n", "another", 1)
 		b.noteIs("n", "two", 2)
 	}},
-	{"note", "of concurrent writes of a note one succeeds", func(b *bench) {
+	{"note", "of concurrent writes of a note one succeeds", func(b *testbed) {
 		b.notes()
 		var wrote atomic.Int32
 		b.together(8, func(i int) {
@@ -54,7 +54,7 @@ var noteLaws = []Law{
 			b.errorf("the version is %d, want 1", n.Version)
 		}
 	}},
-	{"note", "writing a note again with the same text changes nothing", func(b *bench) {
+	{"note", "writing a note again with the same text changes nothing", func(b *testbed) {
 		b.writesNote("n", "one", 0)
 		b.sleepMostOfLease()
 		b.writesNote("n", "one", 0)
@@ -63,7 +63,7 @@ var noteLaws = []Law{
 			b.errorf("the age is %v, want about %v", age, b.Lease*6/10)
 		}
 	}},
-	{"note", "a note reports its age", func(b *bench) {
+	{"note", "a note reports its age", func(b *testbed) {
 		b.writesNote("n", "one", 0)
 		if age := b.note("n").Age; age < 0 || age > b.Lease/5 {
 			b.errorf("the age of a new note is %v, want about 0", age)
@@ -77,7 +77,7 @@ var noteLaws = []Law{
 			b.errorf("the age of a new note is %v, want about 0", age)
 		}
 	}},
-	{"note", "the age of a note is never negative", func(b *bench) {
+	{"note", "the age of a note is never negative", func(b *testbed) {
 		b.notes()
 		clock := b.clock()
 		b.writesNote("n", "one", 0)
@@ -86,12 +86,12 @@ var noteLaws = []Law{
 			b.errorf("the age is %v after the clock was set back, want 0", age)
 		}
 	}},
-	{"note", "a note does not expire", func(b *bench) {
+	{"note", "a note does not expire", func(b *testbed) {
 		b.writesNote("n", "one", 0)
 		b.sleepPastLease()
 		b.noteIs("n", "one", 1)
 	}},
-	{"note", "notes and locks are independent", func(b *bench) {
+	{"note", "notes and locks are independent", func(b *testbed) {
 		b.writesNote("k", "one", 0)
 		a := b.ask(ann)
 		b.granted(a)
@@ -105,7 +105,7 @@ var noteLaws = []Law{
 		b.releases(a, engine.Released)
 		b.noteIs("k", "one", 1)
 	}},
-	{"note", "a note needs a name", func(b *bench) {
+	{"note", "a note needs a name", func(b *testbed) {
 		if err := b.notes().WriteNote(b.ctx, "", "text", 0); err == nil {
 			b.errorf("a note without a name was written")
 		}
@@ -113,12 +113,12 @@ var noteLaws = []Law{
 			b.errorf("ReadNote without a name returned %+v, want an error", n)
 		}
 	}},
-	{"note", "a write whose context is done changes nothing", func(b *bench) {
+	{"note", "a write whose context is done changes nothing", func(b *testbed) {
 		b.wantCanceled(b.notes().WriteNote(b.doneContext(), b.prefix+"n", "one", 0))
 		b.noteIs("n", "", 0)
 		b.wantCanceled(errOf(b.notes().ReadNote(b.doneContext(), b.prefix+"n")))
 	}},
-	{"note", "a write whose reply was lost succeeds when repeated", func(b *bench) {
+	{"note", "a write whose reply was lost succeeds when repeated", func(b *testbed) {
 		b.notes()
 		f := NewFaulty(b.Engine)
 		n := f.Capabilities().Notes
@@ -127,7 +127,7 @@ var noteLaws = []Law{
 		b.writesNote("n", "one", 0)
 		b.noteIs("n", "one", 1)
 	}},
-	{"note", "a late write does not replace a newer note", func(b *bench) {
+	{"note", "a late write does not replace a newer note", func(b *testbed) {
 		b.notes()
 		f := NewFaulty(b.Engine)
 		n := f.Capabilities().Notes
@@ -139,7 +139,7 @@ var noteLaws = []Law{
 }
 
 // notes returns the notes of the engine. Without them it skips the law.
-func (b *bench) notes() engine.Notes {
+func (b *testbed) notes() engine.Notes {
 	n := b.Capabilities().Notes
 	if n == nil {
 		b.skip("the engine has no notes")
@@ -147,7 +147,7 @@ func (b *bench) notes() engine.Notes {
 	return n
 }
 
-func (b *bench) note(name string) engine.Note {
+func (b *testbed) note(name string) engine.Note {
 	n, err := b.notes().ReadNote(b.ctx, b.prefix+name)
 	if err != nil {
 		b.fatalf("read: %v", err)
@@ -156,21 +156,21 @@ func (b *bench) note(name string) engine.Note {
 }
 
 // noteIs requires the text and the version of a note.
-func (b *bench) noteIs(name, text string, version uint64) {
+func (b *testbed) noteIs(name, text string, version uint64) {
 	if n := b.note(name); n.Text != text || n.Version != version {
 		b.fatalf("the note is %+v, want %q at version %d", n, text, version)
 	}
 }
 
 // writesNote requires that a note is written.
-func (b *bench) writesNote(name, text string, version uint64) {
+func (b *testbed) writesNote(name, text string, version uint64) {
 	if err := b.notes().WriteNote(b.ctx, b.prefix+name, text, version); err != nil {
 		b.fatalf("write %q over version %d: %v", text, version, err)
 	}
 }
 
 // writeConflicts requires that a write fails with ErrConflict.
-func (b *bench) writeConflicts(name, text string, version uint64) {
+func (b *testbed) writeConflicts(name, text string, version uint64) {
 	if err := b.notes().WriteNote(b.ctx, b.prefix+name, text, version); !errors.Is(err, engine.ErrConflict) {
 		b.fatalf("write %q over version %d: error %v, want %v", text, version, err, engine.ErrConflict)
 	}

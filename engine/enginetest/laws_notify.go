@@ -9,12 +9,12 @@ import (
 // Notifications of waiters. The laws say only which ones must arrive: others may be
 // spurious.
 var notifyLaws = []Law{
-	{"notify", "a new listener is notified at once", func(b *bench) {
+	{"notify", "a new listener is notified at once", func(b *testbed) {
 		wake, stop := b.listen(b.ask(ann))
 		defer stop()
 		b.notified(wake)
 	}},
-	{"notify", "a release notifies listeners", func(b *bench) {
+	{"notify", "a release notifies listeners", func(b *testbed) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		defer stop()
@@ -25,7 +25,7 @@ var notifyLaws = []Law{
 			b.notified(wake)
 		}
 	}},
-	{"notify", "an abandoned hold notifies listeners", func(b *bench) {
+	{"notify", "an abandoned hold notifies listeners", func(b *testbed) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		defer stop()
@@ -34,7 +34,7 @@ var notifyLaws = []Law{
 		b.abandons(a, engine.Released)
 		b.notified(wake)
 	}},
-	{"notify", "the end of a named owner's last entry notifies listeners", func(b *bench) {
+	{"notify", "the end of a named owner's last entry notifies listeners", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		wake, stop := b.listen(first)
 		defer stop()
@@ -46,7 +46,7 @@ var notifyLaws = []Law{
 		b.releases(second, engine.Released)
 		b.notified(wake)
 	}},
-	{"notify", "all listeners are notified", func(b *bench) {
+	{"notify", "all listeners are notified", func(b *testbed) {
 		a := b.ask(ann)
 		var wakes []<-chan struct{}
 		for range 10 {
@@ -61,7 +61,7 @@ var notifyLaws = []Law{
 			b.notified(wake)
 		}
 	}},
-	{"notify", "listeners of different locks are independent", func(b *bench) {
+	{"notify", "listeners of different locks are independent", func(b *testbed) {
 		one, two := b.askFor("one", ann), b.askFor("two", ann)
 		wakeOne, stopOne := b.listen(one)
 		defer stopOne()
@@ -75,7 +75,7 @@ var notifyLaws = []Law{
 			b.notified(wake)
 		}
 	}},
-	{"notify", "a release counts the listeners", func(b *bench) {
+	{"notify", "a release counts the listeners", func(b *testbed) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		defer stop()
@@ -85,14 +85,14 @@ var notifyLaws = []Law{
 			b.errorf("Listeners is %d, want at least 1", p.Listeners)
 		}
 	}},
-	{"notify", "a release without listeners counts none", func(b *bench) {
+	{"notify", "a release without listeners counts none", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		if p := b.releases(a, engine.Released); p.Listeners != 0 {
 			b.errorf("Listeners is %d, want 0", p.Listeners)
 		}
 	}},
-	{"notify", "a stopped listener is no longer notified", func(b *bench) {
+	{"notify", "a stopped listener is no longer notified", func(b *testbed) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		b.notified(wake)
@@ -106,7 +106,7 @@ var notifyLaws = []Law{
 			b.errorf("a listener that had stopped was notified")
 		}
 	}},
-	{"notify", "stopping one listener does not stop another", func(b *bench) {
+	{"notify", "stopping one listener does not stop another", func(b *testbed) {
 		a := b.ask(ann)
 		_, stopOne := b.listen(a)
 		wake, stop := b.listen(a)
@@ -117,7 +117,7 @@ var notifyLaws = []Law{
 		b.releases(a, engine.Released)
 		b.notified(wake)
 	}},
-	{"notify", "stopping a listener twice does not stop another", func(b *bench) {
+	{"notify", "stopping a listener twice does not stop another", func(b *testbed) {
 		a := b.ask(ann)
 		_, stopOne := b.listen(a)
 		wake, stop := b.listen(a)
@@ -129,7 +129,7 @@ var notifyLaws = []Law{
 		b.releases(a, engine.Released)
 		b.notified(wake)
 	}},
-	{"notify", "a listener that subscribes again is notified again", func(b *bench) {
+	{"notify", "a listener that subscribes again is notified again", func(b *testbed) {
 		a := b.ask(ann)
 		for range 3 {
 			wake, stop := b.listen(a)
@@ -140,7 +140,7 @@ var notifyLaws = []Law{
 			stop()
 		}
 	}},
-	{"notify", "a listener that does not read blocks no other", func(b *bench) {
+	{"notify", "a listener that does not read blocks no other", func(b *testbed) {
 		a := b.ask(ann)
 		_, stop := b.listen(a)
 		defer stop()
@@ -152,7 +152,7 @@ var notifyLaws = []Law{
 }
 
 // listen subscribes to the lock of r.
-func (b *bench) listen(r engine.Request) (wake <-chan struct{}, stop func()) {
+func (b *testbed) listen(r engine.Request) (wake <-chan struct{}, stop func()) {
 	n := b.Capabilities().Notifier
 	if n == nil {
 		b.skip("the engine has no notifier")
@@ -162,7 +162,7 @@ func (b *bench) listen(r engine.Request) (wake <-chan struct{}, stop func()) {
 
 // notified requires that a notification arrives. It drops others that arrive with it:
 // a listener may have several subscriptions, each with its own notification.
-func (b *bench) notified(wake <-chan struct{}) {
+func (b *testbed) notified(wake <-chan struct{}) {
 	select {
 	case <-wake:
 		pause := b.Lease / 100

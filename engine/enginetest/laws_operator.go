@@ -10,7 +10,7 @@ import (
 
 // Inspection: T13's search for a leaked lock.
 var operatorLaws = []Law{
-	{"operator", "a held lock is listed with its holders", func(b *bench) {
+	{"operator", "a held lock is listed with its holders", func(b *testbed) {
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Write, engine.Permit} {
 			if !b.Capabilities().Has(k) {
 				continue
@@ -28,7 +28,7 @@ var operatorLaws = []Law{
 			}
 		}
 	}},
-	{"operator", "the remaining lease is listed", func(b *bench) {
+	{"operator", "the remaining lease is listed", func(b *testbed) {
 		a := b.ask(ann)
 		b.inspector()
 		b.granted(a)
@@ -37,7 +37,7 @@ var operatorLaws = []Law{
 			b.errorf("the holders are %+v, want one with at most half of the lease of %v left", h, b.Lease)
 		}
 	}},
-	{"operator", "a named owner is listed with how often it has entered", func(b *bench) {
+	{"operator", "a named owner is listed with how often it has entered", func(b *testbed) {
 		b.inspector()
 		a := b.ask(ann)
 		b.granted(a)
@@ -46,7 +46,7 @@ var operatorLaws = []Law{
 			b.errorf("the holders are %+v, want one that has entered twice", h)
 		}
 	}},
-	{"operator", "readers are all listed each with its own lease and fence", func(b *bench) {
+	{"operator", "readers are all listed each with its own lease and fence", func(b *testbed) {
 		b.inspector()
 		a, c := b.read(ann), withLease(b.read(bob), 3*b.Lease)
 		fences := map[string]uint64{ann: b.granted(a).Fence, bob: b.granted(c).Fence}
@@ -64,7 +64,7 @@ var operatorLaws = []Law{
 			b.errorf("not listed: %v", fences)
 		}
 	}},
-	{"operator", "a reader that crashed is not listed beside others", func(b *bench) {
+	{"operator", "a reader that crashed is not listed beside others", func(b *testbed) {
 		b.inspector()
 		a := b.read(ann)
 		b.granted(a)
@@ -74,7 +74,7 @@ var operatorLaws = []Law{
 			b.errorf("the holders are %+v, want bob alone", h)
 		}
 	}},
-	{"operator", "a writer that also reads is listed first as the writer", func(b *bench) {
+	{"operator", "a writer that also reads is listed first as the writer", func(b *testbed) {
 		b.inspector()
 		a := b.write(ann)
 		g := b.granted(a)
@@ -87,7 +87,7 @@ var operatorLaws = []Law{
 			b.errorf("the writer is inspected as %+v", h)
 		}
 	}},
-	{"operator", "the permits of one holder are all listed", func(b *bench) {
+	{"operator", "the permits of one holder are all listed", func(b *testbed) {
 		b.inspector()
 		a, count := b.permit(ann, 2), 0
 		b.granted(a)
@@ -103,7 +103,7 @@ var operatorLaws = []Law{
 			b.errorf("two permits are inspected as %+v", l)
 		}
 	}},
-	{"operator", "waiters for a fair lock are listed in order", func(b *bench) {
+	{"operator", "waiters for a fair lock are listed in order", func(b *testbed) {
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
@@ -113,18 +113,18 @@ var operatorLaws = []Law{
 		}
 		b.inQueue(queue)
 	}},
-	{"operator", "waiting readers and writers are listed in order", func(b *bench) {
+	{"operator", "waiting readers and writers are listed in order", func(b *testbed) {
 		b.inspector()
 		a := b.write(ann)
 		b.granted(a)
 		b.inQueue([]engine.Request{b.queued(b.read(bob)), b.queued(b.write(eve)), b.queued(b.read(caller(1)))})
 	}},
-	{"operator", "waiters for a permit are listed in order", func(b *bench) {
+	{"operator", "waiters for a permit are listed in order", func(b *testbed) {
 		b.inspector()
 		b.granted(b.permit(ann, 1))
 		b.inQueue(b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 1) }))
 	}},
-	{"operator", "a waiter whose position expired is not listed", func(b *bench) {
+	{"operator", "a waiter whose position expired is not listed", func(b *testbed) {
 		b.inspector()
 		b.granted(b.withLongLease(b.fair(ann)))
 		b.busy(withQueueLease(b.fair(bob), b.Lease))
@@ -132,7 +132,7 @@ var operatorLaws = []Law{
 		b.sleepPastLease()
 		b.inQueue([]engine.Request{c})
 	}},
-	{"operator", "waiters for a free lock are listed as well", func(b *bench) {
+	{"operator", "waiters for a free lock are listed as well", func(b *testbed) {
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
@@ -143,7 +143,7 @@ var operatorLaws = []Law{
 			b.errorf("a free lock is inspected as %+v", l)
 		}
 	}},
-	{"operator", "a lock that is free is not listed and has no holders", func(b *bench) {
+	{"operator", "a lock that is free is not listed and has no holders", func(b *testbed) {
 		b.inspector()
 		a, c := b.ask(ann), b.askFor("c", bob)
 		b.granted(a)
@@ -159,7 +159,7 @@ var operatorLaws = []Law{
 			b.errorf("free locks are listed: %+v", locks)
 		}
 	}},
-	{"operator", "a latch is not listed or inspected as a lock", func(b *bench) {
+	{"operator", "a latch is not listed or inspected as a lock", func(b *testbed) {
 		b.inspector()
 		r := b.latch(2)
 		b.countsDownTo(r, 1)
@@ -170,7 +170,7 @@ var operatorLaws = []Law{
 		}
 		b.countsDownTo(withoutAttempt(b.latch(2)), 1)
 	}},
-	{"operator", "inspecting a lock changes nothing", func(b *bench) {
+	{"operator", "inspecting a lock changes nothing", func(b *testbed) {
 		b.inspector()
 		a := b.ask(ann)
 		before := b.granted(a)
@@ -183,7 +183,7 @@ var operatorLaws = []Law{
 		b.sleepMostOfLease()
 		b.free(a)
 	}},
-	{"operator", "only keys that match the pattern are listed", func(b *bench) {
+	{"operator", "only keys that match the pattern are listed", func(b *testbed) {
 		b.inspector()
 		for _, name := range []string{"order:1", "order:22", "pay:1", "a*b", "a+b", "a[b]"} {
 			b.granted(withLease(b.askFor(name, ann), 5*b.Lease))
@@ -202,7 +202,7 @@ var operatorLaws = []Law{
 			}
 		}
 	}},
-	{"operator", "three hundred locks are all listed page by page", func(b *bench) {
+	{"operator", "three hundred locks are all listed page by page", func(b *testbed) {
 		b.inspector()
 		rs, found := make([]engine.Request, 300), make(map[string]bool)
 		for i := range rs {
@@ -217,7 +217,7 @@ var operatorLaws = []Law{
 		}
 		b.together(len(rs), func(i int) { b.Release(b.ctx, rs[i]) })
 	}},
-	{"operator", "listeners of an exclusive lock are counted", func(b *bench) {
+	{"operator", "listeners of an exclusive lock are counted", func(b *testbed) {
 		b.inspector()
 		a := b.ask(ann)
 		b.granted(a)
@@ -228,7 +228,7 @@ var operatorLaws = []Law{
 			b.errorf("Listeners is %d, want at least 1", l.Listeners)
 		}
 	}},
-	{"operator", "an inspection whose context is done fails", func(b *bench) {
+	{"operator", "an inspection whose context is done fails", func(b *testbed) {
 		i, a := b.inspector(), b.ask(ann)
 		_, _, err := i.List(b.doneContext(), "*", "")
 		b.wantCanceled(err)
@@ -238,7 +238,7 @@ var operatorLaws = []Law{
 }
 
 // inspector returns the inspector of the engine. Without one it skips the law.
-func (b *bench) inspector() engine.Inspector {
+func (b *testbed) inspector() engine.Inspector {
 	i := b.Capabilities().Inspector
 	if i == nil {
 		b.skip("the engine has no inspector")
@@ -247,7 +247,7 @@ func (b *bench) inspector() engine.Inspector {
 }
 
 // inspect requires that key can be inspected, and returns its lock.
-func (b *bench) inspect(key string) engine.Lock {
+func (b *testbed) inspect(key string) engine.Lock {
 	l, err := b.inspector().Inspect(b.ctx, key)
 	if err != nil {
 		b.fatalf("inspect %q: %v", key, err)
@@ -256,7 +256,7 @@ func (b *bench) inspect(key string) engine.Lock {
 }
 
 // list returns all listed locks, over all pages.
-func (b *bench) list(pattern string) (all []engine.Lock) {
+func (b *testbed) list(pattern string) (all []engine.Lock) {
 	for cursor := ""; ; {
 		locks, next, err := b.inspector().List(b.ctx, pattern, cursor)
 		if err != nil {
@@ -270,7 +270,7 @@ func (b *bench) list(pattern string) (all []engine.Lock) {
 }
 
 // listed requires that the lock at key is listed.
-func (b *bench) listed(key string) engine.Lock {
+func (b *testbed) listed(key string) engine.Lock {
 	for _, l := range b.list(b.prefix + "*") {
 		if l.Key == key {
 			return l
@@ -281,7 +281,7 @@ func (b *bench) listed(key string) engine.Lock {
 }
 
 // inQueue requires exactly these waiters, in order.
-func (b *bench) inQueue(rs []engine.Request) {
+func (b *testbed) inQueue(rs []engine.Request) {
 	waiters := b.inspect(rs[0].Key).Waiters
 	if len(waiters) != len(rs) {
 		b.fatalf("the waiters are %+v, want %d", waiters, len(rs))

@@ -9,7 +9,7 @@ import (
 
 // Outcomes and their retention.
 var outcomeLaws = []Law{
-	{"outcome", "a result is kept byte for byte", func(b *bench) {
+	{"outcome", "a result is kept byte for byte", func(b *testbed) {
 		b.ignoringTime(func() {
 			large := bytes.Repeat([]byte{0, 1, 0xff, '\r', '\n', 'x', 0x80, 7}, 1<<17)
 			for _, result := range [][]byte{nil, {}, {0}, []byte("nil"), []byte("订单 \xff\xfe\x00\r\n"), large} {
@@ -28,7 +28,7 @@ var outcomeLaws = []Law{
 			}
 		})
 	}},
-	{"outcome", "a result belongs to its record alone", func(b *bench) {
+	{"outcome", "a result belongs to its record alone", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		s := settlement(c, engine.Done)
@@ -41,7 +41,7 @@ var outcomeLaws = []Law{
 			b.errorf("the result became %q", r.Result)
 		}
 	}},
-	{"outcome", "an outcome outlasts the lease of its claim", func(b *bench) {
+	{"outcome", "an outcome outlasts the lease of its claim", func(b *testbed) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			c := withRetain(b.claimOf(o.String()), 0)
 			b.claimGranted(c)
@@ -52,7 +52,7 @@ var outcomeLaws = []Law{
 			b.claimFinds(b.claimOf(o.String()), o)
 		}
 	}},
-	{"outcome", "an outcome is retained from its settlement", func(b *bench) {
+	{"outcome", "an outcome is retained from its settlement", func(b *testbed) {
 		c := withRetain(b.claim(), b.Lease)
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -62,7 +62,7 @@ var outcomeLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"outcome", "an outcome expires", func(b *bench) {
+	{"outcome", "an outcome expires", func(b *testbed) {
 		outcomes := []engine.State{engine.Done, engine.Failed, engine.Unknown}
 		for _, o := range outcomes {
 			c := b.claimOf(o.String())
@@ -75,7 +75,7 @@ var outcomeLaws = []Law{
 			b.claimGranted(withFingerprint(b.claimOf(o.String()), "something else"))
 		}
 	}},
-	{"outcome", "an outcome reports how long it is retained", func(b *bench) {
+	{"outcome", "an outcome reports how long it is retained", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.settles(retainedFor(settlement(c, engine.Done), b.Lease), engine.Released)
@@ -87,7 +87,7 @@ var outcomeLaws = []Law{
 			b.errorf("Left is %v, want at most half of %v", r.Left, b.Lease)
 		}
 	}},
-	{"outcome", "a claim that finds an outcome does not extend its retention", func(b *bench) {
+	{"outcome", "a claim that finds an outcome does not extend its retention", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.settles(retainedFor(settlement(c, engine.Done), b.Lease), engine.Released)
@@ -98,7 +98,7 @@ var outcomeLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"outcome", "an outcome may be retained from the start of the work", func(b *bench) {
+	{"outcome", "an outcome may be retained from the start of the work", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -109,7 +109,7 @@ var outcomeLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"outcome", "renewals do not change when the work began", func(b *bench) {
+	{"outcome", "renewals do not change when the work began", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -120,7 +120,7 @@ var outcomeLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"outcome", "an outcome whose retention has passed is not stored", func(b *bench) {
+	{"outcome", "an outcome whose retention has passed is not stored", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -128,7 +128,7 @@ var outcomeLaws = []Law{
 		b.recordIs(c, engine.Absent)
 		b.claimGranted(withFingerprint(b.claim(), "something else"))
 	}},
-	{"outcome", "a claim that takes over restarts the work", func(b *bench) {
+	{"outcome", "a claim that takes over restarts the work", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := takingOver(b.claim())
@@ -136,7 +136,7 @@ var outcomeLaws = []Law{
 		b.settles(retainedFromStart(settlement(c, engine.Done), b.Lease), engine.Released)
 		b.claimFinds(b.claim(), engine.Done)
 	}},
-	{"outcome", "an expired outcome leaves its key to new claims", func(b *bench) {
+	{"outcome", "an expired outcome leaves its key to new claims", func(b *testbed) {
 		c, d := b.claim(), b.claim()
 		first := b.claimGranted(c)
 		b.settles(retainedFor(settlement(c, engine.Done), b.Lease/10), engine.Released)

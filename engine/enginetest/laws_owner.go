@@ -9,14 +9,14 @@ import (
 // Named owners: an owner may enter from several processes, each with its own attempt.
 // Requirement T2: the count per owner. T4: a release decrements it.
 var ownerLaws = []Law{
-	{"owner", "a named owner may enter again and is counted", func(b *bench) {
+	{"owner", "a named owner may enter again and is counted", func(b *testbed) {
 		for want := 1; want <= 3; want++ {
 			if g := b.granted(b.ask(ann)); g.Count != want {
 				b.errorf("the count is %d, want %d", g.Count, want)
 			}
 		}
 	}},
-	{"owner", "a named owner releases as often as it entered", func(b *bench) {
+	{"owner", "a named owner releases as often as it entered", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
@@ -29,7 +29,7 @@ var ownerLaws = []Law{
 		}
 		b.free(first)
 	}},
-	{"owner", "the entries of a named owner may end in any order", func(b *bench) {
+	{"owner", "the entries of a named owner may end in any order", func(b *testbed) {
 		rs := []engine.Request{b.ask(ann), b.ask(ann), b.ask(ann)}
 		for _, r := range rs {
 			b.granted(r)
@@ -42,20 +42,20 @@ var ownerLaws = []Law{
 		}
 		b.free(rs[0])
 	}},
-	{"owner", "entering again keeps the fence", func(b *bench) {
+	{"owner", "entering again keeps the fence", func(b *testbed) {
 		first, second := b.granted(b.ask(ann)), b.granted(b.ask(ann))
 		if first.Fence != second.Fence {
 			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)
 		}
 	}},
-	{"owner", "entering a fenced lock again keeps the fence", func(b *bench) {
+	{"owner", "entering a fenced lock again keeps the fence", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		first.Fenced, second.Fenced = true, true
 		if f, s := b.granted(first), b.granted(second); f.Fence != s.Fence {
 			b.errorf("the fence went from %d to %d", f.Fence, s.Fence)
 		}
 	}},
-	{"owner", "entering again restarts the lease", func(b *bench) {
+	{"owner", "entering again restarts the lease", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.sleepMostOfLease()
@@ -63,14 +63,14 @@ var ownerLaws = []Law{
 		b.sleepMostOfLease()
 		b.heldBy(a)
 	}},
-	{"owner", "entering again does not shorten the lease", func(b *bench) {
+	{"owner", "entering again does not shorten the lease", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(withLease(a, 3*b.Lease))
 		b.granted(b.ask(ann))
 		b.sleepPastLease()
 		b.heldBy(a)
 	}},
-	{"owner", "an entry that is repeated is counted once", func(b *bench) {
+	{"owner", "an entry that is repeated is counted once", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
@@ -81,14 +81,14 @@ var ownerLaws = []Law{
 			b.errorf("the count is %d, want 2", g.Count)
 		}
 	}},
-	{"owner", "every entry of a named owner can be renewed", func(b *bench) {
+	{"owner", "every entry of a named owner can be renewed", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
 		b.renewed(first)
 		b.renewed(second)
 	}},
-	{"owner", "an entry that has ended cannot be renewed", func(b *bench) {
+	{"owner", "an entry that has ended cannot be renewed", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
@@ -96,7 +96,7 @@ var ownerLaws = []Law{
 		b.notRenewed(first)
 		b.renewed(second)
 	}},
-	{"owner", "a second release of one entry does not end another", func(b *bench) {
+	{"owner", "a second release of one entry does not end another", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
@@ -105,7 +105,7 @@ var ownerLaws = []Law{
 		b.heldBy(second)
 		b.releases(second, engine.Released)
 	}},
-	{"owner", "abandoning an entry leaves the others", func(b *bench) {
+	{"owner", "abandoning an entry leaves the others", func(b *testbed) {
 		first, second := b.ask(ann), b.ask(ann)
 		b.granted(first)
 		b.granted(second)
@@ -117,7 +117,7 @@ var ownerLaws = []Law{
 		b.releases(first, engine.Released)
 		b.free(first)
 	}},
-	{"owner", "a named owner whose lease expired leaves nothing", func(b *bench) {
+	{"owner", "a named owner whose lease expired leaves nothing", func(b *testbed) {
 		b.granted(b.ask(ann))
 		b.granted(b.ask(ann))
 		b.sleepPastLease()
@@ -125,7 +125,7 @@ var ownerLaws = []Law{
 			b.errorf("the count is %d, want 1", g.Count)
 		}
 	}},
-	{"owner", "entries made at the same time are all counted", func(b *bench) {
+	{"owner", "entries made at the same time are all counted", func(b *testbed) {
 		const n = 20
 		rs, counts := make([]engine.Request, n), make([]int, n)
 		for i := range rs {

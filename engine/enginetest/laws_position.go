@@ -10,7 +10,7 @@ import (
 // Queue positions: a dead waiter costs one QueueLease, however many there are
 // (requirements T1, T14).
 var positionLaws = []Law{
-	{"position", "a refusal without a QueueLease queues no caller", func(b *bench) {
+	{"position", "a refusal without a QueueLease queues no caller", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(b.fair(bob))
@@ -18,14 +18,14 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"position", "a grant takes no queue position", func(b *bench) {
+	{"position", "a grant takes no queue position", func(b *testbed) {
 		a := withQueueLease(b.fair(ann), 50*b.Lease)
 		b.granted(a)
 		b.ahead(b.busy(b.fair(bob)), 0)
 		b.releases(a, engine.Released)
 		b.granted(b.fair(bob))
 	}},
-	{"position", "a repeated request keeps its position", func(b *bench) {
+	{"position", "a repeated request keeps its position", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		queue := b.queueOf(2, b.fair)
@@ -34,7 +34,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.servedInOrder(queue)
 	}},
-	{"position", "a repeated request has one position", func(b *bench) {
+	{"position", "a repeated request has one position", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -47,7 +47,7 @@ var positionLaws = []Law{
 		b.releases(c, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"position", "an expired position is skipped and the next waiter is granted", func(b *bench) {
+	{"position", "an expired position is skipped and the next waiter is granted", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(withQueueLease(b.fair(bob), b.Lease))
@@ -57,7 +57,7 @@ var positionLaws = []Law{
 		b.sleepPastLease()
 		b.granted(c)
 	}},
-	{"position", "a position does not expire early", func(b *bench) {
+	{"position", "a position does not expire early", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := withQueueLease(b.fair(bob), b.Lease)
@@ -67,7 +67,7 @@ var positionLaws = []Law{
 		b.first(b.busy(b.fair(eve)), bob)
 		b.granted(c)
 	}},
-	{"position", "a waiter that returns before it was overtaken keeps its position", func(b *bench) {
+	{"position", "a waiter that returns before it was overtaken keeps its position", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		c := withQueueLease(b.fair(bob), b.Lease)
@@ -80,7 +80,7 @@ var positionLaws = []Law{
 		b.busy(d)
 		b.granted(c)
 	}},
-	{"position", "a waiter that returns after it was overtaken is queued at the end", func(b *bench) {
+	{"position", "a waiter that returns after it was overtaken is queued at the end", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		c := withQueueLease(b.fair(bob), b.Lease)
@@ -94,7 +94,7 @@ var positionLaws = []Law{
 		b.busy(c)
 		b.granted(queue[1])
 	}},
-	{"position", "a waiter that returns in time keeps its position", func(b *bench) {
+	{"position", "a waiter that returns in time keeps its position", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		c := withQueueLease(b.fair(bob), b.Lease)
@@ -108,7 +108,7 @@ var positionLaws = []Law{
 		b.busy(d)
 		b.granted(c)
 	}},
-	{"position", "a waiter that returns does not extend the positions of others", func(b *bench) {
+	{"position", "a waiter that returns does not extend the positions of others", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		b.busy(withQueueLease(b.fair(bob), b.Lease))
@@ -120,7 +120,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.granted(c)
 	}},
-	{"position", "several expired positions are skipped together", func(b *bench) {
+	{"position", "several expired positions are skipped together", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		for i := range 10 {
@@ -132,7 +132,7 @@ var positionLaws = []Law{
 		b.sleepPastLease()
 		b.granted(c)
 	}},
-	{"position", "an expired position in the middle of the queue is skipped", func(b *bench) {
+	{"position", "an expired position in the middle of the queue is skipped", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		first := b.queued(b.fair(caller(1)))
@@ -142,7 +142,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.servedInOrder([]engine.Request{first, third})
 	}},
-	{"position", "a longer QueueLease expires later", func(b *bench) {
+	{"position", "a longer QueueLease expires later", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		b.queued(b.fair(bob))
@@ -151,7 +151,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.first(b.busy(b.fair(eve)), bob)
 	}},
-	{"position", "a release gives up the position", func(b *bench) {
+	{"position", "a release gives up the position", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -160,7 +160,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"position", "giving up a position leaves the others", func(b *bench) {
+	{"position", "giving up a position leaves the others", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		queue := b.queueOf(3, b.fair)
@@ -169,7 +169,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.servedInOrder([]engine.Request{queue[0], queue[2]})
 	}},
-	{"position", "giving up a position does not touch the holder", func(b *bench) {
+	{"position", "giving up a position does not touch the holder", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -177,7 +177,7 @@ var positionLaws = []Law{
 		b.heldBy(a)
 		b.renewed(a)
 	}},
-	{"position", "an abandon gives up the position", func(b *bench) {
+	{"position", "an abandon gives up the position", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -186,7 +186,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"position", "an abandoned attempt gets no position when it arrives", func(b *bench) {
+	{"position", "an abandoned attempt gets no position when it arrives", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := withQueueLease(b.fair(bob), 50*b.Lease)
@@ -194,7 +194,7 @@ var positionLaws = []Law{
 		b.refused(asRetry(c), engine.ErrAbandoned)
 		b.ahead(b.busy(b.fair(eve)), 0)
 	}},
-	{"position", "an abandoned attempt is not granted when it becomes first", func(b *bench) {
+	{"position", "an abandoned attempt is not granted when it becomes first", func(b *testbed) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.queued(b.fair(bob))
@@ -203,7 +203,7 @@ var positionLaws = []Law{
 		b.refused(asRetry(c), engine.ErrAbandoned)
 		b.granted(b.fair(eve))
 	}},
-	{"position", "the next waiter is notified when the first gives up its position and the lock is free", func(b *bench) {
+	{"position", "the next waiter is notified when the first gives up its position and the lock is free", func(b *testbed) {
 		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.ReleaseResult{b.releases, b.abandons} {
 			a := b.fair(ann)
 			b.granted(a)
@@ -219,7 +219,7 @@ var positionLaws = []Law{
 			b.releases(queue[1], engine.Released)
 		}
 	}},
-	{"position", "a release notifies the next waiter although the position before it has expired", func(b *bench) {
+	{"position", "a release notifies the next waiter although the position before it has expired", func(b *testbed) {
 		a := b.withLongLease(b.fair(ann))
 		b.granted(a)
 		b.busy(withQueueLease(b.fair(bob), b.Lease))
@@ -233,7 +233,7 @@ var positionLaws = []Law{
 		b.notified(wake)
 		b.granted(c)
 	}},
-	{"position", "a position is kept while another lock of the same holder is released", func(b *bench) {
+	{"position", "a position is kept while another lock of the same holder is released", func(b *testbed) {
 		a, other := b.fair(ann), b.fair(bob)
 		other.Key += "other"
 		b.granted(a)
@@ -244,7 +244,7 @@ var positionLaws = []Law{
 		b.releases(a, engine.Released)
 		b.granted(c)
 	}},
-	{"position", "queues of different locks are independent", func(b *bench) {
+	{"position", "queues of different locks are independent", func(b *testbed) {
 		b.ignoringTime(func() {
 			for i := range 40 {
 				a, c, d := b.withLongLease(b.fair(ann)), b.fair(bob), b.fair(eve)
@@ -257,7 +257,7 @@ var positionLaws = []Law{
 			}
 		})
 	}},
-	{"position", "of a thousand waiters the live half is served in order", func(b *bench) {
+	{"position", "of a thousand waiters the live half is served in order", func(b *testbed) {
 		b.ignoringTime(func() {
 			a := b.withLongLease(b.fair(ann))
 			b.granted(a)
@@ -278,7 +278,7 @@ var positionLaws = []Law{
 
 // refusal makes an attempt, and returns nil if it was granted. It may be called
 // from any goroutine.
-func (b *bench) refusal(r engine.Request) *engine.BusyError {
+func (b *testbed) refusal(r engine.Request) *engine.BusyError {
 	_, err := b.Acquire(b.ctx, r)
 	var busy *engine.BusyError
 	if err != nil && !errors.As(err, &busy) {

@@ -10,7 +10,7 @@ import (
 
 // Concurrent requests: S1's one atomic step.
 var raceLaws = []Law{
-	{"race", "of concurrent requests one is granted", func(b *bench) {
+	{"race", "of concurrent requests one is granted", func(b *testbed) {
 		rs := b.askAll(50)
 		var granted atomic.Int32
 		b.together(len(rs), func(i int) {
@@ -25,7 +25,7 @@ var raceLaws = []Law{
 			b.errorf("%d requests were granted, want one", n)
 		}
 	}},
-	{"race", "concurrent requests of one attempt are one hold", func(b *bench) {
+	{"race", "concurrent requests of one attempt are one hold", func(b *testbed) {
 		const n = 20
 		a, grants := asRetry(b.ask(ann)), make([]engine.Grant, n)
 		b.together(n, func(i int) {
@@ -43,7 +43,7 @@ var raceLaws = []Law{
 		b.releases(a, engine.Released)
 		b.free(a)
 	}},
-	{"race", "of concurrent releases of one hold one succeeds", func(b *bench) {
+	{"race", "of concurrent releases of one hold one succeeds", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		var released atomic.Int32
@@ -62,7 +62,7 @@ var raceLaws = []Law{
 			b.errorf("%d releases were answered with released, want one", n)
 		}
 	}},
-	{"race", "no lock has two holders at a time", func(b *bench) {
+	{"race", "no lock has two holders at a time", func(b *testbed) {
 		var inside atomic.Int32
 		b.compete(func(engine.Grant) {
 			if inside.Add(1) != 1 {
@@ -72,7 +72,7 @@ var raceLaws = []Law{
 			inside.Add(-1)
 		})
 	}},
-	{"race", "fences rise in the order of grants however many compete", func(b *bench) {
+	{"race", "fences rise in the order of grants however many compete", func(b *testbed) {
 		var last atomic.Uint64
 		b.compete(func(g engine.Grant) {
 			if before := last.Swap(g.Fence); g.Fence <= before {
@@ -84,7 +84,7 @@ var raceLaws = []Law{
 
 // compete lets eight holders acquire the same lock ten times each, and calls inside
 // while one holds it.
-func (b *bench) compete(inside func(engine.Grant)) {
+func (b *testbed) compete(inside func(engine.Grant)) {
 	const many, turns = 8, 10
 	rs := make([][turns]engine.Request, many)
 	for i := range rs {
@@ -112,7 +112,7 @@ func (b *bench) compete(inside func(engine.Grant)) {
 
 // competeAs lets six holders of each kind acquire the same lock ten times each, with
 // queue positions, and calls inside while a holder has it. The limit is for permits.
-func (b *bench) competeAs(kinds []engine.Kind, limit int, inside func(engine.Request)) {
+func (b *testbed) competeAs(kinds []engine.Kind, limit int, inside func(engine.Request)) {
 	const each, turns = 6, 10
 	var rs [][turns]engine.Request
 	for range each {
@@ -141,7 +141,7 @@ func (b *bench) competeAs(kinds []engine.Kind, limit int, inside func(engine.Req
 }
 
 // acquireUntilGranted repeats r until it is granted. It reports false after an error.
-func (b *bench) acquireUntilGranted(r engine.Request) (engine.Grant, bool) {
+func (b *testbed) acquireUntilGranted(r engine.Request) (engine.Grant, bool) {
 	for b.ctx.Err() == nil {
 		g, err := b.Acquire(b.ctx, r)
 		var busy *engine.BusyError

@@ -9,7 +9,7 @@ import (
 
 // Lookups and lists of records.
 var recordLaws = []Law{
-	{"record", "a record reports the age of its claim in every state", func(b *bench) {
+	{"record", "a record reports the age of its claim in every state", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -21,20 +21,20 @@ var recordLaws = []Law{
 			}
 		}
 	}},
-	{"record", "an unknown key is absent", func(b *bench) {
+	{"record", "an unknown key is absent", func(b *testbed) {
 		c := b.claim()
 		if r := b.recordIs(c, engine.Absent); !same(r, engine.Record{Key: c.Key, Began: r.Began}) || r.Left != 0 {
-			b.errorf("a record that is absent is %s", describe(r))
+			b.errorf("the record of an unused key is %s, want only the key set", describe(r))
 		}
 		b.claimGranted(c)
 	}},
-	{"record", "a record is looked up as it was granted", func(b *bench) {
+	{"record", "a lookup returns the record that the grant returned", func(b *testbed) {
 		first := b.claimGranted(withFingerprint(b.claim(), "this"))
 		if r := b.lookup(first.Key); !same(r, first) || r.Granted || r.Left <= 0 || r.Left > b.Lease {
-			b.errorf("%s is looked up as %s", describe(first), describe(r))
+			b.errorf("granted %s, but the lookup returned %s", describe(first), describe(r))
 		}
 	}},
-	{"record", "a lookup changes nothing", func(b *bench) {
+	{"record", "a lookup changes nothing", func(b *testbed) {
 		c := withRetain(b.claim(), 2*b.Lease)
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -46,7 +46,7 @@ var recordLaws = []Law{
 		b.sleep(b.Lease)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"record", "records in every state are listed", func(b *bench) {
+	{"record", "records in every state are listed", func(b *testbed) {
 		for state, c := range b.claimInEachState() {
 			was := b.recordIs(c, state)
 			was.Result = nil
@@ -55,7 +55,7 @@ var recordLaws = []Law{
 			}
 		}
 	}},
-	{"record", "records are listed without their results", func(b *bench) {
+	{"record", "records are listed without their results", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.settles(settlement(c, engine.Done), engine.Released)
@@ -66,7 +66,7 @@ var recordLaws = []Law{
 			b.errorf("the result is gone from the record, too")
 		}
 	}},
-	{"record", "records are listed by pattern", func(b *bench) {
+	{"record", "records are listed by pattern", func(b *testbed) {
 		for _, name := range []string{"order:1", "order:2", "other:1", "order*"} {
 			b.claimGranted(b.claimOf(name))
 		}
@@ -83,7 +83,7 @@ var recordLaws = []Law{
 			}
 		}
 	}},
-	{"record", "records are listed over many pages", func(b *bench) {
+	{"record", "records are listed over many pages", func(b *testbed) {
 		b.ignoringTime(func() {
 			const many = 300
 			for i := range many {
@@ -96,19 +96,19 @@ var recordLaws = []Law{
 			}
 		})
 	}},
-	{"record", "expired records are not listed", func(b *bench) {
-		gone, over, dead := b.claimOf("gone"), b.claimOf("over"), withRetain(b.claimOf("dead"), 0)
-		for _, c := range []engine.Claim{gone, over, dead} {
+	{"record", "expired records are not listed", func(b *testbed) {
+		withdrawn, doneBriefly, unretained := b.claimOf("withdrawn"), b.claimOf("done"), withRetain(b.claimOf("unretained"), 0)
+		for _, c := range []engine.Claim{withdrawn, doneBriefly, unretained} {
 			b.claimGranted(c)
 		}
-		b.settles(settlement(gone, engine.Absent), engine.Released)
-		b.settles(retainedFor(settlement(over, engine.Done), b.Lease/10), engine.Released)
+		b.settles(settlement(withdrawn, engine.Absent), engine.Released)
+		b.settles(retainedFor(settlement(doneBriefly, engine.Done), b.Lease/10), engine.Released)
 		b.sleepPastLease()
 		if seen := b.listRecords(b.prefix + "*"); len(seen) > 0 {
 			b.errorf("List returned %v, want nothing", seen)
 		}
 	}},
-	{"record", "locks are not among the records", func(b *bench) {
+	{"record", "locks are not among the records", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		if seen := b.listRecords(b.prefix + "*"); len(seen) > 0 {
@@ -116,7 +116,7 @@ var recordLaws = []Law{
 		}
 		b.recordIs(engine.Claim{Key: a.Key}, engine.Absent)
 	}},
-	{"record", "records are not among the locks", func(b *bench) {
+	{"record", "records are not among the locks", func(b *testbed) {
 		i := b.inspector()
 		for _, c := range b.claimInEachState() {
 			for _, key := range []string{c.Key, b.prefix + "*"} {
@@ -130,7 +130,7 @@ var recordLaws = []Law{
 			}
 		}
 	}},
-	{"record", "a forced release does not touch the record of the same key", func(b *bench) {
+	{"record", "a forced release does not touch the record of the same key", func(b *testbed) {
 		c := b.claim()
 		i := b.inspector()
 		b.claimGranted(c)
@@ -140,7 +140,7 @@ var recordLaws = []Law{
 		}
 		b.recordIs(c, engine.Done)
 	}},
-	{"record", "a lock and a record of the same key are independent", func(b *bench) {
+	{"record", "a lock and a record of the same key are independent", func(b *testbed) {
 		a, c := b.ask(ann), b.claim()
 		a.Attempt = c.Attempt
 		b.granted(a)
@@ -156,7 +156,7 @@ var recordLaws = []Law{
 		b.abandons(a, engine.Released)
 		b.recordIs(c, engine.Done)
 	}},
-	{"record", "tombstones of a hold and a claim of the same key are independent", func(b *bench) {
+	{"record", "abandoning a lock attempt does not refuse a claim of the same key and attempt, nor the reverse", func(b *testbed) {
 		a, c := b.askFor("one", ann), b.claimOf("one")
 		c.Attempt = a.Attempt
 		b.abandons(a, engine.AlreadyFree)
@@ -166,7 +166,7 @@ var recordLaws = []Law{
 		b.settles(abandonment(d), engine.AlreadyFree)
 		b.granted(asRetry(r))
 	}},
-	{"record", "unusual keys have valid records", func(b *bench) {
+	{"record", "unusual keys have valid records", func(b *testbed) {
 		b.ignoringTime(func() {
 			cs := make([]engine.Claim, len(oddKeys))
 			for i, key := range oddKeys {
@@ -188,7 +188,7 @@ var recordLaws = []Law{
 			}
 		})
 	}},
-	{"record", "similar keys have separate records", func(b *bench) {
+	{"record", "similar keys have separate records", func(b *testbed) {
 		for _, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
 			b.claimGranted(b.claimOf(name))
 		}
@@ -197,7 +197,7 @@ var recordLaws = []Law{
 
 // claimInEachState returns a claim for each state of a record. The claim in the state
 // Unknown has expired.
-func (b *bench) claimInEachState() map[engine.State]engine.Claim {
+func (b *testbed) claimInEachState() map[engine.State]engine.Claim {
 	all := make(map[engine.State]engine.Claim)
 	for _, state := range []engine.State{engine.Running, engine.Done, engine.Failed, engine.Unknown} {
 		c := b.claimOf(state.String())
@@ -218,7 +218,7 @@ func (b *bench) claimInEachState() map[engine.State]engine.Claim {
 }
 
 // listRecords returns all records whose keys match pattern, by key.
-func (b *bench) listRecords(pattern string) map[string]engine.Record {
+func (b *testbed) listRecords(pattern string) map[string]engine.Record {
 	found := make(map[string]engine.Record)
 	for cursor, pages := "", 0; ; pages++ {
 		records, next, err := b.ledger().List(b.ctx, pattern, cursor)
@@ -235,7 +235,7 @@ func (b *bench) listRecords(pattern string) map[string]engine.Record {
 }
 
 // listedRecord requires that the record at key is listed.
-func (b *bench) listedRecord(key string) engine.Record {
+func (b *testbed) listedRecord(key string) engine.Record {
 	r, ok := b.listRecords(b.prefix + "*")[key]
 	if !ok {
 		b.fatalf("%q is not listed", key)

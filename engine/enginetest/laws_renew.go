@@ -9,7 +9,7 @@ import (
 
 // Renewals of locks.
 var renewLaws = []Law{
-	{"renew", "a renewed lease does not expire", func(b *bench) {
+	{"renew", "a renewed lease does not expire", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		for range 3 {
@@ -19,7 +19,7 @@ var renewLaws = []Law{
 		b.sleepMostOfLease()
 		b.heldBy(a)
 	}},
-	{"renew", "a renewed lease expires when the renewals stop", func(b *bench) {
+	{"renew", "a renewed lease expires when the renewals stop", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.sleepMostOfLease()
@@ -27,21 +27,21 @@ var renewLaws = []Law{
 		b.sleepPastLease()
 		b.free(a)
 	}},
-	{"renew", "a renewal can make a lease longer", func(b *bench) {
+	{"renew", "a renewal can make a lease longer", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.renewed(withLease(a, 3*b.Lease))
 		b.sleepPastLease()
 		b.heldBy(a)
 	}},
-	{"renew", "a renewal never makes a lease shorter", func(b *bench) {
+	{"renew", "a renewal never makes a lease shorter", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(withLease(a, 3*b.Lease))
 		b.renewed(a)
 		b.sleepPastLease()
 		b.heldBy(a)
 	}},
-	{"renew", "a renewal changes neither fence nor count", func(b *bench) {
+	{"renew", "a renewal changes neither fence nor count", func(b *testbed) {
 		a := b.ask(ann)
 		before := b.granted(a)
 		b.renewed(a)
@@ -51,26 +51,26 @@ var renewLaws = []Law{
 		b.releases(a, engine.Released)
 		b.free(a)
 	}},
-	{"renew", "a renewal does not restore an expired lease", func(b *bench) {
+	{"renew", "a renewal does not restore an expired lease", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.sleepPastLease()
 		b.notRenewed(a)
 		b.free(a)
 	}},
-	{"renew", "a renewal does not restore a released lock", func(b *bench) {
+	{"renew", "a renewal does not restore a released lock", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.releases(a, engine.Released)
 		b.notRenewed(a)
 		b.free(a)
 	}},
-	{"renew", "a renewal does not take a lock that was never held", func(b *bench) {
+	{"renew", "a renewal does not take a lock that was never held", func(b *testbed) {
 		a := b.ask(ann)
 		b.notRenewed(a)
 		b.free(a)
 	}},
-	{"renew", "another holder cannot renew", func(b *bench) {
+	{"renew", "another holder cannot renew", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.sleepMostOfLease()
@@ -79,7 +79,7 @@ var renewLaws = []Law{
 		b.sleepMostOfLease()
 		b.free(a)
 	}},
-	{"renew", "another attempt of the holder cannot renew", func(b *bench) {
+	{"renew", "another attempt of the holder cannot renew", func(b *testbed) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.sleepMostOfLease()
@@ -87,7 +87,7 @@ var renewLaws = []Law{
 		b.sleepMostOfLease()
 		b.free(a)
 	}},
-	{"renew", "a former holder cannot renew its successor's lease", func(b *bench) {
+	{"renew", "a former holder cannot renew its successor's lease", func(b *testbed) {
 		a, c := b.ask(ann), b.ask(bob)
 		b.granted(a)
 		b.sleepPastLease()
@@ -95,7 +95,7 @@ var renewLaws = []Law{
 		b.notRenewed(a)
 		b.heldBy(c)
 	}},
-	{"renew", "a batch returns one answer per request, in order", func(b *bench) {
+	{"renew", "a batch returns one answer per request, in order", func(b *testbed) {
 		rs := make([]engine.Request, 9)
 		for i := range rs {
 			if rs[i] = b.askFor(fmt.Sprint(i), ann); i%3 != 0 {
@@ -115,7 +115,7 @@ var renewLaws = []Law{
 			}
 		}
 	}},
-	{"renew", "three hundred leases are renewed in one call", func(b *bench) {
+	{"renew", "three hundred leases are renewed in one call", func(b *testbed) {
 		rs := make([]engine.Request, 300)
 		for i := range rs {
 			rs[i] = withLease(b.askFor(fmt.Sprint(i), ann), 10*b.Lease) // acquiring them takes a while
@@ -130,7 +130,7 @@ var renewLaws = []Law{
 		b.heldBy(rs[299])
 		b.together(len(rs), func(i int) { b.Release(b.ctx, rs[i]) })
 	}},
-	{"renew", "a renewal in a batch restarts the lease like a single one", func(b *bench) {
+	{"renew", "a renewal in a batch restarts the lease like a single one", func(b *testbed) {
 		rs := []engine.Request{b.askFor("one", ann), b.askFor("two", ann), b.askFor("three", bob)}
 		for _, r := range rs {
 			b.granted(r)
@@ -146,7 +146,7 @@ var renewLaws = []Law{
 			b.heldBy(r)
 		}
 	}},
-	{"renew", "an empty batch has no answers", func(b *bench) {
+	{"renew", "an empty batch has no answers", func(b *testbed) {
 		if errs := b.Renew(b.ctx, nil); len(errs) != 0 {
 			b.errorf("no request has %d answers", len(errs))
 		}

@@ -8,7 +8,7 @@ import (
 
 // Renewals of claims.
 var renewalLaws = []Law{
-	{"renewal", "a renewed claim does not expire", func(b *bench) {
+	{"renewal", "a renewed claim does not expire", func(b *testbed) {
 		c := b.claim()
 		first := b.claimGranted(c)
 		for range 4 {
@@ -19,7 +19,7 @@ var renewalLaws = []Law{
 			b.errorf("the record went from %s to %s", describe(first), describe(r))
 		}
 	}},
-	{"renewal", "a claim that is no longer renewed expires", func(b *bench) {
+	{"renewal", "a claim that is no longer renewed expires", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -27,7 +27,7 @@ var renewalLaws = []Law{
 		b.sleepPastLease()
 		b.recordIs(c, engine.Unknown)
 	}},
-	{"renewal", "a renewal restarts the retention", func(b *bench) {
+	{"renewal", "a renewal restarts the retention", func(b *testbed) {
 		c := withRetain(b.claim(), b.Lease*15/10)
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -37,7 +37,7 @@ var renewalLaws = []Law{
 			b.errorf("Left is %v, want at most a quarter of a lease", r.Left)
 		}
 	}},
-	{"renewal", "a renewal does not shorten a claim", func(b *bench) {
+	{"renewal", "a renewal does not shorten a claim", func(b *testbed) {
 		c := b.claim()
 		c.Lease *= 3
 		b.claimGranted(c)
@@ -46,7 +46,7 @@ var renewalLaws = []Law{
 		b.sleepPastLease()
 		b.recordIs(c, engine.Running)
 	}},
-	{"renewal", "a renewal does not shorten the retention", func(b *bench) {
+	{"renewal", "a renewal does not shorten the retention", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.claimRenewed(withRetain(c, b.Lease/10))
@@ -56,7 +56,7 @@ var renewalLaws = []Law{
 			b.errorf("Left is %v, want nearly %v", r.Left, 50*b.Lease)
 		}
 	}},
-	{"renewal", "a renewal of a claim without retention retains nothing", func(b *bench) {
+	{"renewal", "a renewal of a claim without retention retains nothing", func(b *testbed) {
 		c := withRetain(b.claim(), 0)
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -66,7 +66,7 @@ var renewalLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"renewal", "a renewal by another attempt is refused and changes nothing", func(b *bench) {
+	{"renewal", "a renewal by another attempt is refused and changes nothing", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.sleepMostOfLease()
@@ -74,12 +74,12 @@ var renewalLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(c, engine.Unknown)
 	}},
-	{"renewal", "a renewal of an unknown claim is refused and leaves nothing", func(b *bench) {
+	{"renewal", "a renewal of an unknown claim is refused and leaves nothing", func(b *testbed) {
 		c := b.claim()
 		b.claimNotRenewed(c)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"renewal", "a renewal does not restore a claim", func(b *bench) {
+	{"renewal", "a renewal does not restore a claim", func(b *testbed) {
 		c, d := b.claimOf("one"), withRetain(b.claimOf("two"), 0)
 		b.claimGranted(c)
 		b.claimGranted(d)
@@ -89,7 +89,7 @@ var renewalLaws = []Law{
 		b.recordIs(c, engine.Unknown)
 		b.recordIs(d, engine.Absent)
 	}},
-	{"renewal", "a renewal does not extend an unknown outcome", func(b *bench) {
+	{"renewal", "a renewal does not extend an unknown outcome", func(b *testbed) {
 		c := withRetain(b.claim(), 2*b.Lease)
 		b.claimGranted(c)
 		b.sleepPastLease()
@@ -97,7 +97,7 @@ var renewalLaws = []Law{
 		b.sleepPastLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"renewal", "a settled claim cannot be renewed", func(b *bench) {
+	{"renewal", "a settled claim cannot be renewed", func(b *testbed) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent} {
 			c := b.claimOf(o.String())
 			b.claimGranted(c)
@@ -107,7 +107,7 @@ var renewalLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"renewal", "claims renewed together get separate answers", func(b *bench) {
+	{"renewal", "claims renewed together get separate answers", func(b *testbed) {
 		mine, over, settledOne, free := b.claimOf("mine"), b.claimOf("over"), b.claimOf("settled"), b.claimOf("free")
 		over.Lease /= 10
 		b.claimGranted(mine)
@@ -124,7 +124,7 @@ var renewalLaws = []Law{
 		b.sleepMostOfLease()
 		b.recordIs(mine, engine.Running)
 	}},
-	{"renewal", "renewing no claims returns no answers", func(b *bench) {
+	{"renewal", "renewing no claims returns no answers", func(b *testbed) {
 		if errs := b.ledger().Renew(b.ctx, nil); len(errs) != 0 {
 			b.errorf("the answers are %v, want none", errs)
 		}

@@ -9,7 +9,7 @@ import (
 
 // Readers and writers: T1's read and write locks, and T14's stock.
 var rwLaws = []Law{
-	{"rw", "readers share a lock", func(b *bench) {
+	{"rw", "readers share a lock", func(b *testbed) {
 		rs := []engine.Request{b.read(ann), b.read(bob), b.read(eve)}
 		for _, r := range rs {
 			if g := b.granted(r); g.Count != 1 || g.Fence == 0 {
@@ -22,21 +22,21 @@ var rwLaws = []Law{
 		}
 		b.granted(b.write(ann))
 	}},
-	{"rw", "a writer blocks readers", func(b *bench) {
+	{"rw", "a writer blocks readers", func(b *testbed) {
 		a := b.write(ann)
 		b.granted(a)
 		b.busy(b.read(bob))
 		b.releases(a, engine.Released)
 		b.granted(b.read(bob))
 	}},
-	{"rw", "a writer blocks writers", func(b *bench) {
+	{"rw", "a writer blocks writers", func(b *testbed) {
 		a := b.write(ann)
 		b.granted(a)
 		b.busy(b.write(bob))
 		b.releases(a, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "readers block writers until the last one releases", func(b *bench) {
+	{"rw", "readers block writers until the last one releases", func(b *testbed) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -46,7 +46,7 @@ var rwLaws = []Law{
 		b.releases(c, engine.Released)
 		b.granted(b.write(eve))
 	}},
-	{"rw", "a refusal names the writer and how much of its lease is left", func(b *bench) {
+	{"rw", "a refusal names the writer and how much of its lease is left", func(b *testbed) {
 		b.granted(b.write(ann))
 		busy := b.busy(b.read(bob))
 		b.first(busy, ann)
@@ -54,7 +54,7 @@ var rwLaws = []Law{
 			b.errorf("Left is %v, want more than 0 and at most the lease of %v", busy.Left, b.Lease)
 		}
 	}},
-	{"rw", "a refusal names a reader and how much of its lease is left", func(b *bench) {
+	{"rw", "a refusal names a reader and how much of its lease is left", func(b *testbed) {
 		b.granted(b.read(ann))
 		b.granted(b.read(bob))
 		busy := b.busy(b.write(eve))
@@ -63,7 +63,7 @@ var rwLaws = []Law{
 			b.errorf("Left is %v, want more than 0 and at most the lease of %v", busy.Left, b.Lease)
 		}
 	}},
-	{"rw", "a reader's attempt that is repeated is one hold with one fence", func(b *bench) {
+	{"rw", "a reader's attempt that is repeated is one hold with one fence", func(b *testbed) {
 		a := b.read(ann)
 		b.granted(b.read(bob))
 		first := b.granted(a)
@@ -74,7 +74,7 @@ var rwLaws = []Law{
 		b.releases(a, engine.Released)
 		b.releases(a, engine.NotYours)
 	}},
-	{"rw", "a writer's attempt that is repeated is one hold with one fence", func(b *bench) {
+	{"rw", "a writer's attempt that is repeated is one hold with one fence", func(b *testbed) {
 		a := b.write(ann)
 		first := b.granted(a)
 		if second := b.granted(asRetry(a)); second != first || first.Count != 1 {
@@ -83,7 +83,7 @@ var rwLaws = []Law{
 		b.releases(a, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "a named owner that reads may read again and is counted", func(b *bench) {
+	{"rw", "a named owner that reads may read again and is counted", func(b *testbed) {
 		one, two := b.read(ann), b.read(ann)
 		first := b.granted(one)
 		if second := b.granted(two); second.Count != 2 || second.Fence != first.Fence {
@@ -96,7 +96,7 @@ var rwLaws = []Law{
 		b.releases(two, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "a released hold is not renewed although its holder still reads or writes", func(b *bench) {
+	{"rw", "a released hold is not renewed although its holder still reads or writes", func(b *testbed) {
 		for _, ask := range []func(string) engine.Request{b.read, b.write} {
 			one, two := ask(ann), ask(ann)
 			b.granted(one)
@@ -107,7 +107,7 @@ var rwLaws = []Law{
 			b.releases(two, engine.Released)
 		}
 	}},
-	{"rw", "a named owner that writes may write again and is counted", func(b *bench) {
+	{"rw", "a named owner that writes may write again and is counted", func(b *testbed) {
 		one, two := b.write(ann), b.write(ann)
 		first := b.granted(one)
 		if second := b.granted(two); second.Count != 2 || second.Fence != first.Fence {
@@ -118,7 +118,7 @@ var rwLaws = []Law{
 		b.releases(two, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "the release of one reader leaves the others", func(b *bench) {
+	{"rw", "the release of one reader leaves the others", func(b *testbed) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -127,7 +127,7 @@ var rwLaws = []Law{
 		b.renewed(c)
 		b.first(b.busy(b.write(eve)), bob)
 	}},
-	{"rw", "a reader cannot end the hold of another", func(b *bench) {
+	{"rw", "a reader cannot end the hold of another", func(b *testbed) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.releases(c, engine.NotYours)
@@ -135,37 +135,37 @@ var rwLaws = []Law{
 		b.busy(b.write(eve))
 		b.renewed(a)
 	}},
-	{"rw", "a second release by a reader finds the lock already free", func(b *bench) {
+	{"rw", "a second release by a reader finds the lock already free", func(b *testbed) {
 		a := b.read(ann)
 		b.releases(a, engine.AlreadyFree)
 		b.granted(a)
 		b.releases(a, engine.Released)
 		b.releases(a, engine.AlreadyFree)
 	}},
-	{"rw", "an abandoned read frees the lock and stays refused", func(b *bench) {
+	{"rw", "an abandoned read frees the lock and stays refused", func(b *testbed) {
 		a := b.read(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
 		b.refused(asRetry(a), engine.ErrAbandoned)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "an abandoned write frees the lock and stays refused", func(b *bench) {
+	{"rw", "an abandoned write frees the lock and stays refused", func(b *testbed) {
 		a := b.write(ann)
 		b.granted(a)
 		b.abandons(a, engine.Released)
 		b.refused(asRetry(a), engine.ErrAbandoned)
 		b.granted(b.read(bob))
 	}},
-	{"rw", "the fence of a writer is above the fences of earlier readers", func(b *bench) {
+	{"rw", "the fence of a writer is above the fences of earlier readers", func(b *testbed) {
 		b.fencesRiseFrom(engine.Read, engine.Write)
 	}},
-	{"rw", "the fence of a reader is above that of the writer before it", func(b *bench) {
+	{"rw", "the fence of a reader is above that of the writer before it", func(b *testbed) {
 		b.fencesRiseFrom(engine.Write, engine.Read)
 	}},
-	{"rw", "the fences of writers rise", func(b *bench) {
+	{"rw", "the fences of writers rise", func(b *testbed) {
 		b.fencesRiseFrom(engine.Write, engine.Write)
 	}},
-	{"rw", "a reader that asks to write is refused with ErrUpgrade", func(b *bench) {
+	{"rw", "a reader that asks to write is refused with ErrUpgrade", func(b *testbed) {
 		a := b.read(ann)
 		b.granted(a)
 		b.refused(b.write(ann), engine.ErrUpgrade)
@@ -173,7 +173,7 @@ var rwLaws = []Law{
 		b.granted(b.read(bob)) // the queue is empty
 		b.renewed(a)
 	}},
-	{"rw", "a writer may read", func(b *bench) {
+	{"rw", "a writer may read", func(b *testbed) {
 		first := b.granted(b.write(ann))
 		second := b.granted(b.read(ann))
 		if second.Fence != first.Fence {
@@ -181,7 +181,7 @@ var rwLaws = []Law{
 		}
 		b.busy(b.read(bob))
 	}},
-	{"rw", "a writer that also reads may enter as a writer again", func(b *bench) {
+	{"rw", "a writer that also reads may enter as a writer again", func(b *testbed) {
 		one, two, read := b.write(ann), b.write(ann), b.read(ann)
 		b.granted(one)
 		b.granted(read)
@@ -192,7 +192,7 @@ var rwLaws = []Law{
 		b.releases(two, engine.Released)
 		b.granted(b.read(bob))
 	}},
-	{"rw", "a writer that releases its write hold keeps its read hold", func(b *bench) {
+	{"rw", "a writer that releases its write hold keeps its read hold", func(b *testbed) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		before := b.granted(read)
@@ -205,7 +205,7 @@ var rwLaws = []Law{
 		}
 		b.refused(b.write(ann), engine.ErrUpgrade)
 	}},
-	{"rw", "a writer that releases its read hold keeps its write hold", func(b *bench) {
+	{"rw", "a writer that releases its read hold keeps its write hold", func(b *testbed) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
@@ -216,7 +216,7 @@ var rwLaws = []Law{
 		b.releases(write, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "a writer that downgrades notifies waiting readers", func(b *bench) {
+	{"rw", "a writer that downgrades notifies waiting readers", func(b *testbed) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
@@ -228,7 +228,7 @@ var rwLaws = []Law{
 		b.notified(wake)
 		b.granted(c)
 	}},
-	{"rw", "a release by a writer notifies all waiting readers", func(b *bench) {
+	{"rw", "a release by a writer notifies all waiting readers", func(b *testbed) {
 		a := b.write(ann)
 		b.granted(a)
 		queue := b.queueOf(3, b.read)
@@ -245,7 +245,7 @@ var rwLaws = []Law{
 			b.granted(queue[i])
 		}
 	}},
-	{"rw", "a release by the last reader notifies a waiting writer", func(b *bench) {
+	{"rw", "a release by the last reader notifies a waiting writer", func(b *testbed) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -259,7 +259,7 @@ var rwLaws = []Law{
 		b.notified(wake)
 		b.granted(d)
 	}},
-	{"rw", "one reader more than MaxReaders is refused with ErrFull", func(b *bench) {
+	{"rw", "one reader more than MaxReaders is refused with ErrFull", func(b *testbed) {
 		b.ignoringTime(func() {
 			rs := make([]engine.Request, engine.MaxReaders)
 			for i := range rs {
@@ -277,7 +277,7 @@ var rwLaws = []Law{
 			b.granted(b.read(eve))
 		})
 	}},
-	{"rw", "there is never a reader beside a writer", func(b *bench) {
+	{"rw", "there is never a reader beside a writer", func(b *testbed) {
 		var readers, writers atomic.Int32
 		b.competeAs([]engine.Kind{engine.Read, engine.Read, engine.Write}, 0, func(r engine.Request) {
 			mine, others := &readers, &writers
@@ -295,7 +295,7 @@ var rwLaws = []Law{
 
 // fencesRiseFrom requires that a holder of the second kind has a larger fence than the
 // holders of the first kind before it, with and without Fenced.
-func (b *bench) fencesRiseFrom(first, second engine.Kind) {
+func (b *testbed) fencesRiseFrom(first, second engine.Kind) {
 	for _, variant := range []func(engine.Request) engine.Request{plain, fenced} {
 		a, c, d := variant(b.askAs(first, ann)), variant(b.askAs(first, bob)), variant(b.askAs(second, eve))
 		last := b.granted(a).Fence

@@ -4,10 +4,10 @@ import "github.com/interlock-go/interlock/engine"
 
 // Settlements: once, and by the holder of the claim only.
 var settleLaws = []Law{
-	{"settle", "a done outcome refuses new claims", func(b *bench) { b.outcomeRefusesClaims(engine.Done) }},
-	{"settle", "a failed outcome refuses new claims", func(b *bench) { b.outcomeRefusesClaims(engine.Failed) }},
-	{"settle", "an unknown outcome refuses new claims", func(b *bench) { b.outcomeRefusesClaims(engine.Unknown) }},
-	{"settle", "work without a retained outcome may be claimed again", func(b *bench) {
+	{"settle", "a done outcome refuses new claims", func(b *testbed) { b.outcomeRefusesClaims(engine.Done) }},
+	{"settle", "a failed outcome refuses new claims", func(b *testbed) { b.outcomeRefusesClaims(engine.Failed) }},
+	{"settle", "an unknown outcome refuses new claims", func(b *testbed) { b.outcomeRefusesClaims(engine.Unknown) }},
+	{"settle", "work without a retained outcome may be claimed again", func(b *testbed) {
 		c := b.claim()
 		first := b.claimGranted(c)
 		b.settles(settlement(c, engine.Absent), engine.Released)
@@ -18,7 +18,7 @@ var settleLaws = []Law{
 			b.errorf("fence %d follows fence %d, want a higher one", r.Fence, first.Fence)
 		}
 	}},
-	{"settle", "another attempt cannot settle and changes nothing", func(b *bench) {
+	{"settle", "another attempt cannot settle and changes nothing", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		was := b.recordIs(c, engine.Running)
@@ -28,7 +28,7 @@ var settleLaws = []Law{
 		}
 		b.settles(settlement(c, engine.Done), engine.Released)
 	}},
-	{"settle", "another attempt cannot settle a settled claim", func(b *bench) {
+	{"settle", "another attempt cannot settle a settled claim", func(b *testbed) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			c := b.claimOf(o.String())
 			b.claimGranted(c)
@@ -39,7 +39,7 @@ var settleLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"settle", "another attempt cannot settle an expired claim", func(b *bench) {
+	{"settle", "another attempt cannot settle an expired claim", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := b.claim()
@@ -47,13 +47,13 @@ var settleLaws = []Law{
 		b.settles(settlement(c, engine.Absent), engine.NotYours)
 		b.unchanged(was)
 	}},
-	{"settle", "a settlement without a claim finds nothing", func(b *bench) {
+	{"settle", "a settlement without a claim finds nothing", func(b *testbed) {
 		c := b.claim()
 		b.settles(settlement(c, engine.Done), engine.AlreadyFree)
 		b.recordIs(c, engine.Absent)
 		b.claimGranted(b.claim())
 	}},
-	{"settle", "an expired claim cannot be settled and stays unknown", func(b *bench) {
+	{"settle", "an expired claim cannot be settled and stays unknown", func(b *testbed) {
 		cs := make(map[engine.State]engine.Claim)
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent} {
 			cs[o] = withShortLease(b, b.claimOf(o.String()))
@@ -67,14 +67,14 @@ var settleLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"settle", "an expired claim without retention cannot be settled and stays absent", func(b *bench) {
+	{"settle", "an expired claim without retention cannot be settled and stays absent", func(b *testbed) {
 		c := withRetain(b.claim(), 0)
 		b.claimGranted(c)
 		b.sleepPastLease()
 		b.settles(settlement(c, engine.Done), engine.AlreadyFree)
 		b.recordIs(c, engine.Absent)
 	}},
-	{"settle", "a late settle does not change the new claim", func(b *bench) {
+	{"settle", "a late settle does not change the new claim", func(b *testbed) {
 		c, d := withRetain(b.claim(), 0), b.claim()
 		b.claimGranted(c)
 		b.sleepPastLease()
@@ -86,7 +86,7 @@ var settleLaws = []Law{
 		b.settles(settlement(c, engine.Done), engine.NotYours)
 		b.recordIs(d, engine.Failed)
 	}},
-	{"settle", "a repeated settlement has the same answer and changes nothing", func(b *bench) {
+	{"settle", "a repeated settlement has the same answer and changes nothing", func(b *testbed) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			c := b.claimOf(o.String())
 			b.claimGranted(c)
@@ -98,7 +98,7 @@ var settleLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"settle", "the first settlement counts", func(b *bench) {
+	{"settle", "the first settlement counts", func(b *testbed) {
 		all := []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent}
 		for _, o := range all[:3] {
 			c := b.claimOf(o.String())
@@ -113,7 +113,7 @@ var settleLaws = []Law{
 			}
 		}
 	}},
-	{"settle", "a repeated settlement finds nothing if nothing was retained", func(b *bench) {
+	{"settle", "a repeated settlement finds nothing if nothing was retained", func(b *testbed) {
 		c, d := b.claim(), b.claim()
 		b.claimGranted(c)
 		b.settles(settlement(c, engine.Absent), engine.Released)
@@ -124,7 +124,7 @@ var settleLaws = []Law{
 		b.settles(settlement(c, engine.Absent), engine.NotYours)
 		b.recordIs(d, engine.Running)
 	}},
-	{"settle", "of concurrent settlements of one claim the first counts", func(b *bench) {
+	{"settle", "of concurrent settlements of one claim the first counts", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		b.together(20, func(i int) {
@@ -141,14 +141,14 @@ var settleLaws = []Law{
 }
 
 // withShortLease returns c with a tenth of a lease.
-func withShortLease(b *bench, c engine.Claim) engine.Claim {
+func withShortLease(b *testbed, c engine.Claim) engine.Claim {
 	c.Lease = b.Lease / 10
 	return c
 }
 
 // outcomeRefusesClaims requires that later claims find the settled outcome o and are not
 // granted.
-func (b *bench) outcomeRefusesClaims(o engine.State) {
+func (b *testbed) outcomeRefusesClaims(o engine.State) {
 	c := withFingerprint(b.claim(), "this")
 	first := b.claimGranted(c)
 	b.settles(settlement(c, o), engine.Released)

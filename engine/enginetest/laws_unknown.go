@@ -4,7 +4,7 @@ import "github.com/interlock-go/interlock/engine"
 
 // Unknown outcomes of claims whose holder died.
 var unknownLaws = []Law{
-	{"unknown", "a claim whose holder dies leaves an unknown outcome", func(b *bench) {
+	{"unknown", "a claim whose holder dies leaves an unknown outcome", func(b *testbed) {
 		first := b.claimGranted(withFingerprint(b.claim(), "this"))
 		b.sleep(2 * b.Lease)
 		r := b.claimFinds(b.claim(), engine.Unknown)
@@ -14,7 +14,7 @@ var unknownLaws = []Law{
 		b.claimFinds(b.claim(), engine.Unknown)
 		b.recordIs(b.claim(), engine.Unknown)
 	}},
-	{"unknown", "a granted claim reports whether it took over an unknown outcome", func(b *bench) {
+	{"unknown", "a granted claim reports whether it took over an unknown outcome", func(b *testbed) {
 		first := b.claimGranted(takingOver(b.claim()))
 		b.sleepPastLease()
 		c := takingOver(b.claim())
@@ -27,14 +27,14 @@ var unknownLaws = []Law{
 			b.errorf("TookOver is true for a claim that was not granted")
 		}
 	}},
-	{"unknown", "a claim without retention whose holder dies leaves nothing", func(b *bench) {
+	{"unknown", "a claim without retention whose holder dies leaves nothing", func(b *testbed) {
 		c := withRetain(b.claim(), 0)
 		b.claimGranted(c)
 		b.sleepPastLease()
 		b.recordIs(c, engine.Absent)
 		b.claimGranted(b.claim())
 	}},
-	{"unknown", "an unknown outcome expires", func(b *bench) {
+	{"unknown", "an unknown outcome expires", func(b *testbed) {
 		c := withRetain(b.claim(), 2*b.Lease)
 		b.claimGranted(c)
 		b.sleepPastLease()
@@ -43,7 +43,7 @@ var unknownLaws = []Law{
 		b.recordIs(c, engine.Absent)
 		b.claimGranted(b.claim())
 	}},
-	{"unknown", "an unknown outcome reports how long it is retained", func(b *bench) {
+	{"unknown", "an unknown outcome reports how long it is retained", func(b *testbed) {
 		b.claimGranted(withRetain(b.claim(), 3*b.Lease))
 		b.sleepPastLease()
 		for _, r := range []engine.Record{b.claimFinds(b.claim(), engine.Unknown), b.recordIs(b.claim(), engine.Unknown)} {
@@ -52,14 +52,14 @@ var unknownLaws = []Law{
 			}
 		}
 	}},
-	{"unknown", "a claim of an unknown outcome does not extend its retention", func(b *bench) {
+	{"unknown", "a claim of an unknown outcome does not extend its retention", func(b *testbed) {
 		b.claimGranted(withRetain(b.claim(), 2*b.Lease))
 		b.sleepPastLease()
 		b.claimFinds(withRetain(b.claim(), 50*b.Lease), engine.Unknown)
 		b.sleepPastLease()
 		b.recordIs(b.claim(), engine.Absent)
 	}},
-	{"unknown", "a claim lasts for its lease even if its retention is shorter", func(b *bench) {
+	{"unknown", "a claim lasts for its lease even if its retention is shorter", func(b *testbed) {
 		c := withRetain(b.claim(), b.Lease/10)
 		b.claimGranted(c)
 		b.sleep(b.Lease / 2)
@@ -68,7 +68,7 @@ var unknownLaws = []Law{
 		b.sleepPastLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"unknown", "of concurrent claims after a dead claim one is granted", func(b *bench) {
+	{"unknown", "of concurrent claims after a dead claim one is granted", func(b *testbed) {
 		b.claimGranted(withRetain(b.claim(), 0))
 		b.sleepPastLease()
 		cs := make([]engine.Claim, 20)
@@ -81,7 +81,7 @@ var unknownLaws = []Law{
 
 // Takeover of unknown outcomes.
 var takeoverLaws = []Law{
-	{"takeover", "an unknown outcome can be taken over with a higher fence", func(b *bench) {
+	{"takeover", "an unknown outcome can be taken over with a higher fence", func(b *testbed) {
 		first := b.claimGranted(b.claim())
 		b.sleepPastLease()
 		r := b.claimGranted(takingOver(b.claim()))
@@ -90,7 +90,7 @@ var takeoverLaws = []Law{
 		}
 		b.claimFinds(b.claim(), engine.Running)
 	}},
-	{"takeover", "an outcome settled as unknown can be taken over", func(b *bench) {
+	{"takeover", "an outcome settled as unknown can be taken over", func(b *testbed) {
 		c := b.claim()
 		first := b.claimGranted(c)
 		b.settles(settlement(c, engine.Unknown), engine.Released)
@@ -98,7 +98,7 @@ var takeoverLaws = []Law{
 			b.errorf("fence %d follows fence %d, want a higher one", r.Fence, first.Fence)
 		}
 	}},
-	{"takeover", "a claim that took over can settle", func(b *bench) {
+	{"takeover", "a claim that took over can settle", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := takingOver(b.claim())
@@ -108,7 +108,7 @@ var takeoverLaws = []Law{
 			b.errorf("the record is %s", describe(r))
 		}
 	}},
-	{"takeover", "a running claim is not taken over", func(b *bench) {
+	{"takeover", "a running claim is not taken over", func(b *testbed) {
 		c := b.claim()
 		b.claimGranted(c)
 		was := b.recordIs(c, engine.Running)
@@ -116,7 +116,7 @@ var takeoverLaws = []Law{
 		b.unchanged(was)
 		b.claimRenewed(c)
 	}},
-	{"takeover", "a done or failed outcome is not taken over", func(b *bench) {
+	{"takeover", "a done or failed outcome is not taken over", func(b *testbed) {
 		for _, o := range []engine.State{engine.Done, engine.Failed} {
 			c := b.claimOf(o.String())
 			b.claimGranted(c)
@@ -126,10 +126,10 @@ var takeoverLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"takeover", "a takeover without a record is a plain claim", func(b *bench) {
+	{"takeover", "a takeover without a record is a plain claim", func(b *testbed) {
 		b.claimGranted(takingOver(b.claim()))
 	}},
-	{"takeover", "of concurrent takeovers one is granted", func(b *bench) {
+	{"takeover", "of concurrent takeovers one is granted", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		cs := make([]engine.Claim, 50)
@@ -138,7 +138,7 @@ var takeoverLaws = []Law{
 		}
 		b.oneGranted(cs)
 	}},
-	{"takeover", "a takeover without a fingerprint keeps the record's fingerprint", func(b *bench) {
+	{"takeover", "a takeover without a fingerprint keeps the record's fingerprint", func(b *testbed) {
 		b.claimGranted(withFingerprint(b.claim(), "this"))
 		b.sleepPastLease()
 		c := takingOver(b.claim())
@@ -148,7 +148,7 @@ var takeoverLaws = []Law{
 		}
 		b.claimRefused(withFingerprint(b.claim(), "that"), engine.ErrMismatch)
 	}},
-	{"takeover", "a takeover sets the fingerprint of a record without one", func(b *bench) {
+	{"takeover", "a takeover sets the fingerprint of a record without one", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		if r := b.claimGranted(withFingerprint(takingOver(b.claim()), "this")); r.Fingerprint != "this" {
@@ -156,7 +156,7 @@ var takeoverLaws = []Law{
 		}
 		b.claimRefused(withFingerprint(b.claim(), "that"), engine.ErrMismatch)
 	}},
-	{"takeover", "a takeover without retention leaves nothing", func(b *bench) {
+	{"takeover", "a takeover without retention leaves nothing", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := withRetain(takingOver(b.claim()), 0)
@@ -165,7 +165,7 @@ var takeoverLaws = []Law{
 		b.sleepPastLease()
 		b.recordIs(c, engine.Absent)
 	}},
-	{"takeover", "a takeover whose holder dies leaves an unknown outcome", func(b *bench) {
+	{"takeover", "a takeover whose holder dies leaves an unknown outcome", func(b *testbed) {
 		b.claimGranted(withRetain(b.claim(), 2*b.Lease)) // it expires before that of the second claim
 		b.sleepPastLease()
 		second := b.claimGranted(takingOver(b.claim()))
@@ -175,7 +175,7 @@ var takeoverLaws = []Law{
 		}
 		b.claimGranted(takingOver(b.claim()))
 	}},
-	{"takeover", "a claim that was taken over can neither renew nor settle", func(b *bench) {
+	{"takeover", "a claim that was taken over can neither renew nor settle", func(b *testbed) {
 		first, second := b.claim(), takingOver(b.claim())
 		b.claimGranted(first)
 		b.sleepPastLease()
@@ -186,7 +186,7 @@ var takeoverLaws = []Law{
 		b.claimFinds(asClaimRetry(first), engine.Running)
 		b.unchanged(was)
 	}},
-	{"takeover", "a repeated takeover is granted with the same fence", func(b *bench) {
+	{"takeover", "a repeated takeover is granted with the same fence", func(b *testbed) {
 		b.claimGranted(b.claim())
 		b.sleepPastLease()
 		c := takingOver(b.claim())

@@ -5,12 +5,12 @@ import "github.com/interlock-go/interlock/engine"
 // Notifications of callers that wait for an outcome. As with locks, the laws say only
 // which ones must arrive.
 var watchLaws = []Law{
-	{"watch", "a new watcher is notified at once", func(b *bench) {
+	{"watch", "a new watcher is notified at once", func(b *testbed) {
 		wake, stop := b.watch(b.claim())
 		defer stop()
 		b.notified(wake)
 	}},
-	{"watch", "every settlement notifies watchers", func(b *bench) {
+	{"watch", "every settlement notifies watchers", func(b *testbed) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent} {
 			c := b.claimOf(o.String())
 			wake, stop := b.watch(c)
@@ -22,7 +22,7 @@ var watchLaws = []Law{
 			b.recordIs(c, o)
 		}
 	}},
-	{"watch", "an outcome without retention notifies watchers", func(b *bench) {
+	{"watch", "an outcome without retention notifies watchers", func(b *testbed) {
 		c := b.claim()
 		wake, stop := b.watch(c)
 		defer stop()
@@ -32,7 +32,7 @@ var watchLaws = []Law{
 		b.settles(retainedFromStart(settlement(c, engine.Done), b.Lease/10), engine.Released)
 		b.notified(wake)
 	}},
-	{"watch", "an abandoned claim notifies watchers", func(b *bench) {
+	{"watch", "an abandoned claim notifies watchers", func(b *testbed) {
 		c := b.claim()
 		wake, stop := b.watch(c)
 		defer stop()
@@ -41,7 +41,7 @@ var watchLaws = []Law{
 		b.settles(abandonment(c), engine.Released)
 		b.notified(wake)
 	}},
-	{"watch", "a claim abandoned after it expired notifies watchers", func(b *bench) {
+	{"watch", "a claim abandoned after it expired notifies watchers", func(b *testbed) {
 		c := withShortLease(b, b.claim())
 		wake, stop := b.watch(c)
 		defer stop()
@@ -53,7 +53,7 @@ var watchLaws = []Law{
 		b.settles(abandonment(c), engine.Released)
 		b.notified(wake)
 	}},
-	{"watch", "all watchers are notified", func(b *bench) {
+	{"watch", "all watchers are notified", func(b *testbed) {
 		c := b.claim()
 		var wakes []<-chan struct{}
 		for range 10 {
@@ -68,7 +68,7 @@ var watchLaws = []Law{
 			b.notified(wake)
 		}
 	}},
-	{"watch", "watchers of different records are independent", func(b *bench) {
+	{"watch", "watchers of different records are independent", func(b *testbed) {
 		one, two := b.claimOf("one"), b.claimOf("two")
 		wakeOne, stopOne := b.watch(one)
 		defer stopOne()
@@ -82,7 +82,7 @@ var watchLaws = []Law{
 			b.notified(wake)
 		}
 	}},
-	{"watch", "a stopped watcher is no longer notified", func(b *bench) {
+	{"watch", "a stopped watcher is no longer notified", func(b *testbed) {
 		c := b.claim()
 		wake, stop := b.watch(c)
 		b.notified(wake)
@@ -96,7 +96,7 @@ var watchLaws = []Law{
 			b.errorf("a watcher that had stopped was notified")
 		}
 	}},
-	{"watch", "stopping a watcher twice does not stop another", func(b *bench) {
+	{"watch", "stopping a watcher twice does not stop another", func(b *testbed) {
 		c := b.claim()
 		_, stopOne := b.watch(c)
 		wake, stop := b.watch(c)
@@ -108,7 +108,7 @@ var watchLaws = []Law{
 		b.settles(settlement(c, engine.Done), engine.Released)
 		b.notified(wake)
 	}},
-	{"watch", "a watcher that does not read blocks no other", func(b *bench) {
+	{"watch", "a watcher that does not read blocks no other", func(b *testbed) {
 		_, stop := b.watch(b.claim())
 		defer stop()
 		for range 20 {
@@ -120,6 +120,6 @@ var watchLaws = []Law{
 }
 
 // watch subscribes to the record of c.
-func (b *bench) watch(c engine.Claim) (wake <-chan struct{}, stop func()) {
+func (b *testbed) watch(c engine.Claim) (wake <-chan struct{}, stop func()) {
 	return b.ledger().Watch(c.Key)
 }

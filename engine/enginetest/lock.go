@@ -19,10 +19,10 @@ const (
 func caller(i int) string { return fmt.Sprintf("50e00000-0000-4000-8000-%012d:%d", i, i) }
 
 // ask returns a new request for the lock of most laws.
-func (b *bench) ask(holder string) engine.Request { return b.askFor("k", holder) }
+func (b *testbed) ask(holder string) engine.Request { return b.askFor("k", holder) }
 
 // askFor returns a new request for one of several locks.
-func (b *bench) askFor(name, holder string) engine.Request {
+func (b *testbed) askFor(name, holder string) engine.Request {
 	b.attempts++
 	return engine.Request{
 		Key: b.prefix + name, Holder: holder, Attempt: fmt.Sprint("attempt-", b.attempts), Lease: b.Lease,
@@ -30,7 +30,7 @@ func (b *bench) askFor(name, holder string) engine.Request {
 }
 
 // askAll returns a request for the same lock for each of n holders.
-func (b *bench) askAll(n int) []engine.Request {
+func (b *testbed) askAll(n int) []engine.Request {
 	rs := make([]engine.Request, n)
 	for i := range rs {
 		rs[i] = b.ask(caller(i))
@@ -39,7 +39,7 @@ func (b *bench) askAll(n int) []engine.Request {
 }
 
 // granted requires that r is granted.
-func (b *bench) granted(r engine.Request) engine.Grant {
+func (b *testbed) granted(r engine.Request) engine.Grant {
 	g, err := b.Acquire(b.ctx, r)
 	if err != nil {
 		b.fatalf("acquire for %s: %v, want a grant", nameOf(r.Holder), err)
@@ -48,7 +48,7 @@ func (b *bench) granted(r engine.Request) engine.Grant {
 }
 
 // busy requires that r is refused because another holder has the lock.
-func (b *bench) busy(r engine.Request) *engine.BusyError {
+func (b *testbed) busy(r engine.Request) *engine.BusyError {
 	g, err := b.Acquire(b.ctx, r)
 	var busy *engine.BusyError
 	if !errors.As(err, &busy) {
@@ -58,14 +58,14 @@ func (b *bench) busy(r engine.Request) *engine.BusyError {
 }
 
 // refused requires that r is refused with an error that matches want.
-func (b *bench) refused(r engine.Request, want error) {
+func (b *testbed) refused(r engine.Request, want error) {
 	if g, err := b.Acquire(b.ctx, r); !errors.Is(err, want) {
 		b.fatalf("acquire for %s: %+v, error %v; want %v", nameOf(r.Holder), g, err, want)
 	}
 }
 
 // heldBy requires that r's holder has the lock.
-func (b *bench) heldBy(r engine.Request) {
+func (b *testbed) heldBy(r engine.Request) {
 	spy := b.ask(eve)
 	spy.Key = r.Key
 	if holder := b.busy(spy).Holder; holder != r.Holder {
@@ -74,7 +74,7 @@ func (b *bench) heldBy(r engine.Request) {
 }
 
 // free requires that the lock of r is free, and leaves it free.
-func (b *bench) free(r engine.Request) {
+func (b *testbed) free(r engine.Request) {
 	spy := b.ask(eve)
 	spy.Key = r.Key
 	if g := b.granted(spy); g.Count != 1 {
@@ -84,21 +84,21 @@ func (b *bench) free(r engine.Request) {
 }
 
 // renewed requires that r is renewed.
-func (b *bench) renewed(r engine.Request) {
+func (b *testbed) renewed(r engine.Request) {
 	if err := b.renew(r); err != nil {
 		b.fatalf("renew for %s: %v, want none", nameOf(r.Holder), err)
 	}
 }
 
 // notRenewed requires that the renewal of r fails with ErrNotHolder.
-func (b *bench) notRenewed(r engine.Request) {
+func (b *testbed) notRenewed(r engine.Request) {
 	if err := b.renew(r); !errors.Is(err, engine.ErrNotHolder) {
 		b.fatalf("renew for %s: error %v, want %v", nameOf(r.Holder), err, engine.ErrNotHolder)
 	}
 }
 
 // releases requires an outcome of releasing r.
-func (b *bench) releases(r engine.Request, want engine.Outcome) engine.ReleaseResult {
+func (b *testbed) releases(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Release(b.ctx, r)
 	if err != nil || p.Outcome != want {
 		b.fatalf("release for %s: %v, error %v; want %v", nameOf(r.Holder), p.Outcome, err, want)
@@ -107,7 +107,7 @@ func (b *bench) releases(r engine.Request, want engine.Outcome) engine.ReleaseRe
 }
 
 // abandons requires an outcome of abandoning r.
-func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.ReleaseResult {
+func (b *testbed) abandons(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Abandon(b.ctx, r)
 	if err != nil || p.Outcome != want {
 		b.fatalf("abandon for %s: %v, error %v; want %v", nameOf(r.Holder), p.Outcome, err, want)
@@ -115,7 +115,7 @@ func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.ReleaseRe
 	return p
 }
 
-func (b *bench) renew(r engine.Request) error {
+func (b *testbed) renew(r engine.Request) error {
 	errs := b.Renew(b.ctx, []engine.Request{r})
 	if len(errs) != 1 {
 		b.fatalf("renew of one request has %d answers", len(errs))

@@ -72,7 +72,7 @@ func tryOn(e engine.Engine, l Law, lease, limit time.Duration) *record {
 	r := new(record)
 	ctx, cancel := context.WithTimeout(context.Background(), limit+4*lease)
 	defer cancel()
-	b := &bench{Engine: e, Lease: lease, ctx: ctx, law: l, record: r,
+	b := &testbed{Engine: e, Lease: lease, ctx: ctx, law: l, record: r,
 		prefix: fmt.Sprintf("law:%08x:", rand.Uint32())}
 	start, done := time.Now(), make(chan struct{})
 	go func() {

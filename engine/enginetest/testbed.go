@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A bench is what a law works with: an engine, keys of its own, and a way to report
+// A testbed is what a law works with: an engine, keys of its own, and a way to report
 // failures.
-type bench struct {
+type testbed struct {
 	engine.Engine
 	Lease time.Duration
 
@@ -25,42 +25,42 @@ type bench struct {
 }
 
 // errorf reports a failure. It may be called from any goroutine.
-func (b *bench) errorf(format string, args ...any) { b.record.addFailure(b.law, format, args...) }
+func (b *testbed) errorf(format string, args ...any) { b.record.addFailure(b.law, format, args...) }
 
 // fatalf reports a failure and ends the law. It must be called from the law's own
 // goroutine.
-func (b *bench) fatalf(format string, args ...any) {
+func (b *testbed) fatalf(format string, args ...any) {
 	b.errorf(format, args...)
 	runtime.Goexit()
 }
 
 // skip ends the law because the engine lacks a capability.
-func (b *bench) skip(why string) {
+func (b *testbed) skip(why string) {
 	b.record.skipped = why
 	runtime.Goexit()
 }
 
-func (b *bench) recover() {
+func (b *testbed) recover() {
 	if p := recover(); p != nil {
 		b.errorf("panic: %v\n%s", p, debug.Stack())
 	}
 }
 
 // sleep sleeps and adds d to b.slept.
-func (b *bench) sleep(d time.Duration) {
+func (b *testbed) sleep(d time.Duration) {
 	b.slept += d
 	time.Sleep(d)
 }
 
 // sleepMostOfLease sleeps for 60 % of a lease. The lease is still valid then, even on a
 // busy machine.
-func (b *bench) sleepMostOfLease() { b.sleep(b.Lease * 6 / 10) }
+func (b *testbed) sleepMostOfLease() { b.sleep(b.Lease * 6 / 10) }
 
 // sleepPastLease sleeps until a lease has expired.
-func (b *bench) sleepPastLease() { b.sleep(b.Lease * 13 / 10) }
+func (b *testbed) sleepPastLease() { b.sleep(b.Lease * 13 / 10) }
 
 // together runs f n times in parallel and waits.
-func (b *bench) together(n int, f func(i int)) {
+func (b *testbed) together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
