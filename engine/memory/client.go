@@ -27,7 +27,7 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 	if m.ID == "" || life <= 0 {
 		return fmt.Errorf("memory: register client %q for %v: set its ID, and a life above zero", m.ID, life)
 	}
-	s, now := e.enter(m.ID)
+	s, now := e.lockShard(m.ID)
 	defer s.mu.Unlock()
 	c := s.client(m.ID, now)
 	if c == nil && len(s.store.clients) >= maxClients {
@@ -58,7 +58,7 @@ func (e *Engine) Members(ctx context.Context, ids []string) (members []engine.Me
 // known returns the client with that ID, or nil. Each client is in the shard of its ID,
 // so Members locks one shard after the other.
 func (e *Engine) known(id string) *client {
-	s, now := e.enter(id)
+	s, now := e.lockShard(id)
 	defer s.mu.Unlock()
 	return s.client(id, now)
 }

@@ -5,7 +5,7 @@ package memory
 func (e *Engine) Evict(key string) {
 	s, hash, now := e.find(key)
 	defer s.mu.Unlock()
-	if l := s.lock(key, now); l != nil {
+	if l := s.lockAt(key, now); l != nil {
 		// drop notifies no waiter; expire would.
 		s.drop(l)
 	}

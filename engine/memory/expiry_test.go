@@ -13,45 +13,45 @@ func TestExpiry(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var x expiry
-		var in []*entry
+		var entries []*entry
 		for step := range 2000 {
 			growing := step/300%2 == 0
-			switch i := r.IntN(max(1, len(in))); {
-			case len(in) == 0 || growing && r.IntN(3) > 0:
-				e := &entry{expires: r.Int64N(200)} // so few times that some entries share one
+			switch i := r.IntN(max(1, len(entries))); {
+			case len(entries) == 0 || growing && r.IntN(3) > 0:
+				e := &entry{expires: r.Int64N(200)} // a small range, so that some entries expire at the same time
 				x.add(e)
-				in = append(in, e)
+				entries = append(entries, e)
 			case r.IntN(2) == 0:
-				in[i].expires = r.Int64N(200)
-				x.fix(in[i])
+				entries[i].expires = r.Int64N(200)
+				x.fix(entries[i])
 			default:
-				x.remove(in[i])
-				in[i] = in[len(in)-1]
-				in = in[:len(in)-1]
+				x.remove(entries[i])
+				entries[i] = entries[len(entries)-1]
+				entries = entries[:len(entries)-1]
 			}
-			if why := disorder(x, in); why != "" {
+			if why := disorder(x, entries); why != "" {
 				t.Fatalf("seed %d, step %d: %s", seed, step, why)
 			}
 		}
 	}
 }
 
-// disorder describes what is wrong with an expiry heap whose entries are in, or returns "".
-func disorder(x expiry, in []*entry) string {
-	if len(x) != len(in) {
-		return fmt.Sprintf("the heap has %d entries, want %d", len(x), len(in))
+// disorder describes what is wrong with an expiry heap that should contain entries, or returns "".
+func disorder(x expiry, entries []*entry) string {
+	if len(x) != len(entries) {
+		return fmt.Sprintf("the heap has %d entries, want %d", len(x), len(entries))
 	}
 	if rest := x[:cap(x)][len(x):]; len(rest) > 0 && rest[0].entry != nil {
 		return "the heap still refers to a removed entry"
 	}
-	if len(in) == 0 {
+	if len(entries) == 0 {
 		if x.expired(1 << 62) {
 			return "an empty heap reports an expired entry"
 		}
 		return ""
 	}
-	soonest := in[0].expires
-	for _, e := range in {
+	soonest := entries[0].expires
+	for _, e := range entries {
 		soonest = min(soonest, e.expires)
 		switch {
 		case e.index >= len(x) || x[e.index].entry != e:

@@ -17,9 +17,9 @@ func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 	if family(r.Kind) != engine.Exclusive {
 		return fmt.Errorf("memory: the fence of a %s lock cannot be raised: %w", r.Kind, errors.ErrUnsupported)
 	}
-	s, now := e.enter(r.Key)
+	s, now := e.lockShard(r.Key)
 	defer s.mu.Unlock()
-	h := s.lock(r.Key, now).holdOfAttempt(r)
+	h := s.lockAt(r.Key, now).holdOfAttempt(r)
 	if h == nil {
 		return engine.ErrNotHolder
 	}

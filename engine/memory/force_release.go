@@ -29,10 +29,10 @@ func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, err
 // forceRelease does the work of ForceRelease in the key's shard. It also returns the
 // names of the holders and attempts that lost the lock.
 func (e *Engine) forceRelease(key string) (before engine.Lock, revoked []string, err error) {
-	s, now := e.enter(key)
+	s, now := e.lockShard(key)
 	defer s.mu.Unlock()
 	before, err = s.inspect(key, now)
-	switch l := s.lock(key, now); {
+	switch l := s.lockAt(key, now); {
 	case err != nil:
 	case l != nil:
 		revoked = s.revoke(l, now)
@@ -104,7 +104,7 @@ func (e *Engine) notifyClients(name string) {
 		if name[at] != ':' {
 			continue
 		}
-		s, _ := e.enter(name[:at])
+		s, _ := e.lockShard(name[:at])
 		s.subscribers.wake(topic{key: name[:at], client: true})
 		s.mu.Unlock()
 	}

@@ -70,7 +70,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Lock{}, err
 	}
-	s, now := e.enter(key)
+	s, now := e.lockShard(key)
 	defer s.mu.Unlock()
 	return s.inspect(key, now)
 }
@@ -78,7 +78,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 // inspect returns the lock at key.
 func (s *shard) inspect(key string, now int64) (engine.Lock, error) {
 	info := engine.Lock{Key: key, Listeners: len(s.subscribers[topic{key: key}])}
-	l := s.lock(key, now)
+	l := s.lockAt(key, now)
 	switch {
 	case l == nil:
 	case l.class == classLatch:

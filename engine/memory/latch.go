@@ -31,7 +31,7 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 // countDown makes one try; see Engine.acquire. Every call extends the lease of the latch,
 // even a call that only reads.
 func (e *Engine) countDown(r engine.Request) (left int, _ error) {
-	s, now := e.enter(r.Key)
+	s, now := e.lockShard(r.Key)
 	defer s.mu.Unlock()
 	l, err := s.latch(r, now)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *Engine) countDown(r engine.Request) (left int, _ error) {
 
 // latch returns the latch of r, which it creates if necessary.
 func (s *shard) latch(r engine.Request, now int64) (*latch, error) {
-	switch l := s.lock(r.Key, now); {
+	switch l := s.lockAt(r.Key, now); {
 	case l == nil:
 	case l.class == classLatch:
 		return s.store.latches[r.Key], nil

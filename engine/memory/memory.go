@@ -98,7 +98,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 // acquire makes one try under the mutex of the key's shard. Acquire repeats it after
 // sweepAll, which locks every shard and must run without this mutex.
 func (e *Engine) acquire(r engine.Request) (engine.Grant, error) {
-	s, now := e.enter(r.Key)
+	s, now := e.lockShard(r.Key)
 	defer s.mu.Unlock()
 	return s.acquire(r, now)
 }
@@ -117,7 +117,7 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 // renew is Renew for one request. It creates no entry, so it needs no capacity and no
 // second try.
 func (e *Engine) renew(r engine.Request) error {
-	s, now := e.enter(r.Key)
+	s, now := e.lockShard(r.Key)
 	defer s.mu.Unlock()
 	return s.renew(r, now)
 }
@@ -127,7 +127,7 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseR
 	if err := checkRequest(ctx, r); err != nil {
 		return engine.ReleaseResult{}, err
 	}
-	s, now := e.enter(r.Key)
+	s, now := e.lockShard(r.Key)
 	defer s.mu.Unlock()
 	return s.release(r, now), nil
 }
@@ -147,7 +147,7 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseR
 
 // abandon makes one try; see acquire. Only the tombstone needs capacity.
 func (e *Engine) abandon(r engine.Request) (engine.ReleaseResult, error) {
-	s, now := e.enter(r.Key)
+	s, now := e.lockShard(r.Key)
 	defer s.mu.Unlock()
 	return s.abandon(r, now)
 }
@@ -160,14 +160,14 @@ func (e *Engine) Capabilities() engine.Capabilities {
 	}
 }
 
-// enter locks the shard of key and sweeps it. It reads the time under the mutex, so
+// lockShard locks the shard of key and sweeps it. It reads the time under the mutex, so
 // that time never runs backwards within a shard.
-func (e *Engine) enter(key string) (s *shard, now int64) {
+func (e *Engine) lockShard(key string) (s *shard, now int64) {
 	s, _, now = e.find(key)
 	return s, now
 }
 
-// find is enter for callers that also need the hash of the key.
+// find is lockShard for callers that also need the hash of the key.
 func (e *Engine) find(key string) (s *shard, hash uint64, now int64) {
 	hash = maphash.String(e.seed, key)
 	s = &e.shards[hash%shards]

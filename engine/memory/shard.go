@@ -35,7 +35,7 @@ func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 	if s.abandoned(attemptKeyOf(r), now) {
 		return engine.Grant{}, engine.ErrAbandoned
 	}
-	l := s.lock(r.Key, now)
+	l := s.lockAt(r.Key, now)
 	if l != nil && l.kind != family(r.Kind) {
 		return engine.Grant{}, wrongKind(l, r)
 	}
@@ -123,7 +123,7 @@ func (s *shard) nextFence(reserve uint64, now int64) uint64 {
 // renew extends the lease of r's attempt. It cannot revive an expired hold, which lock
 // has removed.
 func (s *shard) renew(r engine.Request, now int64) error {
-	l := s.lock(r.Key, now)
+	l := s.lockAt(r.Key, now)
 	h := l.holdOfAttempt(r)
 	if h == nil {
 		return s.lossReason(r, now)
@@ -148,7 +148,7 @@ func (s *shard) extend(l, h *entry, until int64) {
 // release ends r's attempt, and also its position in the queue: a waiter that gives up
 // calls Release or Abandon.
 func (s *shard) release(r engine.Request, now int64) engine.ReleaseResult {
-	l := s.lock(r.Key, now)
+	l := s.lockAt(r.Key, now)
 	// While an exclusive lock is held, a shorter queue lets no waiter in.
 	if s.dequeue(r, now) && (l == nil || l.shared != nil) {
 		s.notifyNext(r.Key, family(r.Kind), now) // the removed waiter may have blocked others
@@ -181,7 +181,7 @@ func (s *shard) releaseLast(l *entry, r engine.Request, now int64) (notified int
 func (s *shard) abandon(r engine.Request, now int64) (engine.ReleaseResult, error) {
 	until := after(now, r.Lease)
 	stone := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, expires: until, class: classTombstone}
-	switch h := s.lock(r.Key, now).holdOfAttempt(r); {
+	switch h := s.lockAt(r.Key, now).holdOfAttempt(r); {
 	case s.store.tombstones[attemptKeyOf(r)] != nil:
 		s.prolong(s.store.tombstones[attemptKeyOf(r)], until)
 	case h != nil && h.count() == 1 || s.queue(r, now).position(holdKeyOf(r)) >= 0:
@@ -202,8 +202,8 @@ func (s *shard) abandoned(k attemptKey, now int64) bool {
 	return t != nil && now < t.expires
 }
 
-// lock returns the lock or latch at key, or nil. It first removes expired holders.
-func (s *shard) lock(key string, now int64) *entry {
+// lockAt returns the lock or latch at key, or nil. It first removes expired holders.
+func (s *shard) lockAt(key string, now int64) *entry {
 	l := s.store.locks[key]
 	if l != nil && now >= l.expires {
 		s.expire(l, now)

@@ -33,7 +33,7 @@ func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 // subscribe adds a channel to a topic. The channel holds one notification, so wake never
 // blocks under the shard's mutex.
 func (e *Engine) subscribe(t topic) (wake <-chan struct{}, stop func()) {
-	s, _ := e.enter(t.key)
+	s, _ := e.lockShard(t.key)
 	defer s.mu.Unlock()
 
 	ch := make(chan struct{}, 1)
@@ -48,7 +48,7 @@ func (e *Engine) subscribe(t topic) (wake <-chan struct{}, stop func()) {
 // unsubscribe removes the channel, and the topic with its last one, so that keys without
 // waiters use no memory. It does not close the channel: a waiter may still receive.
 func (e *Engine) unsubscribe(t topic, ch chan struct{}) {
-	s, _ := e.enter(t.key)
+	s, _ := e.lockShard(t.key)
 	defer s.mu.Unlock()
 	delete(s.subscribers[t], ch)
 	if len(s.subscribers[t]) == 0 {
