@@ -21,7 +21,7 @@ const (
 	AllAcks    Acks = "all"    // all connected replicas
 )
 
-// check refuses a value that is not one of the constants, or "off", as in a URL.
+// check accepts the constants and "off", which is how a URL writes NoAcks.
 func (a Acks) check() error {
 	switch a {
 	case NoAcks, "off", AnyAck, QuorumAcks, AllAcks:
@@ -120,7 +120,8 @@ func (e *Engine) acksNeeded(ctx context.Context, key string) (int, error) {
 	if e.acks == AllAcks {
 		return max(1, n), nil
 	}
-	return max(1, (n+1)/2), nil // a majority of n+1, without the primary
+	// A majority of n+1 servers is (n+1)/2+1, and one of them is the primary.
+	return max(1, (n+1)/2), nil
 }
 
 // countReplicas asks the primary of a key how many replicas it has.

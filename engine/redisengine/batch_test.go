@@ -95,7 +95,7 @@ func TestConcurrentCallsShareABatch(t *testing.T) {
 		for i, g := range grants {
 			r := numberedLock(i, ann)
 			wantHash(t, s, r.Key, map[string]string{r.Holder: "1", "fence:a": fmt.Sprint(g.Fence)})
-			expiresIn(t, s, r.Key, r.Lease)
+			wantTTL(t, s, r.Key, r.Lease)
 		}
 		scripts = concurrently(t, s, p, func(i int) {
 			if got, err := e.Release(context.Background(), withKind(k, numberedLock(i, ann))); err != nil || got.Outcome != engine.Released {

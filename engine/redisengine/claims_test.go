@@ -54,8 +54,8 @@ func TestConcurrentClaimsShareABatch(t *testing.T) {
 		if got := s.Must("GET", lock); got != want || r.Began.UnixMicro() != int64(r.Fence) {
 			t.Errorf("claim %d is stored as %q, want %q", i, got, want)
 		}
-		expiresIn(t, s, lock, c.Lease)
-		expiresIn(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
+		wantTTL(t, s, lock, c.Lease)
+		wantTTL(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
 	}
 	scripts = concurrently(t, s, p, func(i int) { settled(t, e, done(numberedClaim(i), fmt.Sprint("result ", i)), engine.Released) })
 	if scripts > 8 {

@@ -34,7 +34,7 @@ func TestFairFormat(t *testing.T) {
 		r := fair(t, ann, "a")
 		g := granted(t, e, r)
 		wantHash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
-		expiresIn(t, s, r.Key, r.Lease)
+		wantTTL(t, s, r.Key, r.Lease)
 		wantKeys(t, s, "$")
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		wantKeys(t, s)
@@ -49,11 +49,11 @@ func TestFairFormat(t *testing.T) {
 		if got := queueOf(t, s); got != bob+" "+cat {
 			t.Errorf("the queue is %s, want %s %s", got, bob, cat)
 		}
-		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), bob), time.Minute)
-		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), cat), 5*time.Second)
+		wantScoreAhead(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), bob), time.Minute)
+		wantScoreAhead(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), cat), 5*time.Second)
 		wantHash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "5000"})
 		for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_queue_lease:"} {
-			expiresIn(t, s, relatedKey(t, prefix), 2*time.Minute)
+			wantTTL(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
 	})
 
@@ -322,7 +322,7 @@ func TestDamagedFairQueue(t *testing.T) {
 	})
 
 	for _, lost := range []string{"redisson_lock_queue:", "redisson_lock_timeout:"} {
-		t.Run("a waiter in a queue without "+lost+" is queued again", func(t *testing.T) {
+		t.Run("after the loss of "+lost+" waiters are queued again in the order of their next calls", func(t *testing.T) {
 			t.Parallel()
 			a, b, c := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Minute), queued(fair(t, cat, "c"), time.Minute)
 			granted(t, e, a)
@@ -387,8 +387,8 @@ func TestDamagedFairQueue(t *testing.T) {
 		if b.Holder != numberedHolder(0) || b.Left < 59*time.Minute || b.Left > time.Hour {
 			t.Errorf("refusal = %+v, want the first waiter and its hour", b)
 		}
-		expiresIn(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with the margin for Redisson
-		expiresIn(t, s, expiries(t), time.Hour+5*time.Minute+10*time.Second)
+		wantTTL(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with the margin for Redisson
+		wantTTL(t, s, expiries(t), time.Hour+5*time.Minute+10*time.Second)
 	})
 
 	t.Run("a dead waiter is overtaken, and removed by the next grant", func(t *testing.T) {

@@ -147,9 +147,9 @@ func number(t testing.TB, s *redistest.Server, args ...string) int64 {
 	return n
 }
 
-// expiresIn checks that a key expires in about d. On a busy machine a third of d may have
+// wantTTL checks that the TTL of a key is about d. On a busy machine a third of d may have
 // passed.
-func expiresIn(t testing.TB, s *redistest.Server, key string, d time.Duration) {
+func wantTTL(t testing.TB, s *redistest.Server, key string, d time.Duration) {
 	t.Helper()
 	if ms := number(t, s, "PTTL", key); ms > d.Milliseconds() || ms < d.Milliseconds()*2/3 {
 		t.Errorf("%s expires in %d ms, want about %d", key, ms, d.Milliseconds())

@@ -68,7 +68,7 @@ func TestRaiseFenceScript(t *testing.T) {
 		if n := number(t, s, "GET", counter); uint64(n) != g.Fence+1008 {
 			t.Errorf("the counter is %d, want %d", n, g.Fence+1008)
 		}
-		expiresIn(t, s, counter, time.Minute)
+		wantTTL(t, s, counter, time.Minute)
 	})
 	t.Run("a higher counter is not lowered", func(t *testing.T) {
 		t.Parallel()

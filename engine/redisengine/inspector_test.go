@@ -248,7 +248,7 @@ func TestForceRelease(t *testing.T) {
 		granted(t, e, reading(t, bob, "b"))
 		forceReleased(t, e, key(t))
 		wantKeys(t, s, "interlock_revoked:{$}")
-		expiresIn(t, s, relatedKey(t, "interlock_revoked:"), 2*time.Minute)
+		wantTTL(t, s, relatedKey(t, "interlock_revoked:"), 2*time.Minute)
 		got := strings.Split(s.Must("SMEMBERS", relatedKey(t, "interlock_revoked:")), "\n")
 		slices.Sort(got)
 		if want := []string{ann + "/a", ann + "/b", bob + "/b"}; !slices.Equal(got, want) {
@@ -258,7 +258,7 @@ func TestForceRelease(t *testing.T) {
 		granted(t, e, r)
 		forceReleased(t, e, key(t))
 		wantKeys(t, s, "interlock_revoked:{$}")
-		expiresIn(t, s, relatedKey(t, "interlock_revoked:"), 3*time.Hour)
+		wantTTL(t, s, relatedKey(t, "interlock_revoked:"), 3*time.Hour)
 		renewed(t, e, r, engine.ErrRevoked)
 		renewed(t, e, reading(t, ann, "b"), engine.ErrRevoked)
 		renewed(t, e, reading(t, ann, "c"), engine.ErrNotHolder)
@@ -389,7 +389,7 @@ func TestMemberFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantHash(t, s, "interlock_client:id", map[string]string{"name": "shop", "host": "h", "pid": "7", "since": "2026-01-02T03:04:05.000006Z"})
-	expiresIn(t, s, "interlock_client:id", time.Minute)
+	wantTTL(t, s, "interlock_client:id", time.Minute)
 	s.Must("SET", "interlock_client:string", "v")
 	s.Must("HSET", "interlock_client:hash", "name", "x")
 	ids := []string{"string", "hash", "", "id"}

@@ -59,13 +59,13 @@ func TestNoLeaseIsShortened(t *testing.T) {
 		granted(t, e, r)
 		granted(t, e, lasting(retry(r), time.Second))
 		renewed(t, e, lasting(r, time.Second), nil)
-		expiresIn(t, s, r.Key, r.Lease)
+		wantTTL(t, s, r.Key, r.Lease)
 		switch k {
 		case engine.Read:
-			expiresIn(t, s, timeoutOf(t, ann), r.Lease)
+			wantTTL(t, s, timeoutOf(t, ann), r.Lease)
 		case engine.Permit:
-			expiresAfter(t, s, s.Must("ZSCORE", r.Key, ann+"/a")[:13], r.Lease)
-			expiresIn(t, s, relatedKey(t, "interlock_permits:"), r.Lease)
+			wantScoreAhead(t, s, s.Must("ZSCORE", r.Key, ann+"/a")[:13], r.Lease)
+			wantTTL(t, s, relatedKey(t, "interlock_permits:"), r.Lease)
 		}
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	}
@@ -189,16 +189,16 @@ func TestRedissonReadsGoLocks(t *testing.T) {
 	if got := s.Must(unlock...); got != "0" {
 		t.Errorf("read unlock by Java: %s, want 0", got)
 	}
-	expiresIn(t, s, a.Key, a.Lease)
+	wantTTL(t, s, a.Key, a.Lease)
 	renewed(t, e, a, nil)
 	s.Must("EVAL", redissonRead, "2", a.Key, timeouts, "60000", java, java+":write")
 	released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-	expiresIn(t, s, a.Key, time.Minute)
+	wantTTL(t, s, a.Key, time.Minute)
 	c := lasting(reading(t, cat, "c"), time.Hour)
 	granted(t, e, c)
-	expiresIn(t, s, a.Key, time.Hour)
+	wantTTL(t, s, a.Key, time.Hour)
 	released(t, e, c, engine.ReleaseResult{Outcome: engine.Released})
-	expiresIn(t, s, a.Key, time.Minute)
+	wantTTL(t, s, a.Key, time.Minute)
 	released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 	wantHash(t, s, a.Key, map[string]string{"mode": "read", java: "1"})
 }

@@ -31,16 +31,16 @@ func TestLatchFormat(t *testing.T) {
 		countedDown(t, e, a, 1)
 		countedDown(t, e, a, 1)
 		wantHash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1"})
-		expiresIn(t, s, a.Key, a.Lease)
+		wantTTL(t, s, a.Key, a.Lease)
 		countedDown(t, e, lasting(b, time.Minute), 0)
 		if got := opened(); got != "0" {
 			t.Errorf("the message is %q, want 0", got)
 		}
-		expiresIn(t, s, a.Key, time.Minute)
+		wantTTL(t, s, a.Key, time.Minute)
 		c := requestKind(t, engine.Latch, cat, "c")
 		countedDown(t, e, c, 0)
 		wantHash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1", "counted:" + bob + "/a": "1"})
-		expiresIn(t, s, a.Key, time.Minute)
+		wantTTL(t, s, a.Key, time.Minute)
 		wantKeys(t, s, "$")
 	})
 

@@ -40,7 +40,7 @@ func TestALedgerWithoutMemory(t *testing.T) {
 		c.Lease = time.Hour
 		claimRenewed(t, e, c, nil)
 		claimed(t, e, c) // a repeated claim
-		expiresIn(t, s, "interlock:guard:lock:{"+c.Key+"}", time.Hour)
+		wantTTL(t, s, "interlock:guard:lock:{"+c.Key+"}", time.Hour)
 	}
 	result := strings.Repeat("r", 10_000)
 	for i, c := range cs[:4] {
@@ -175,7 +175,7 @@ func TestRecordsAndTheClock(t *testing.T) {
 			y := done(c, "r")
 			y.FromStart = true
 			settled(t, e, y, engine.Released)
-			expiresIn(t, s, "interlock:guard:result:{"+c.Key+"}", x.want)
+			wantTTL(t, s, "interlock:guard:result:{"+c.Key+"}", x.want)
 		}
 	})
 

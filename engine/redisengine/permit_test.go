@@ -32,14 +32,14 @@ func TestPermitFormat(t *testing.T) {
 		if got := strings.ReplaceAll(s.Must("ZRANGE", a.Key, "0", "-1"), "\n", " "); got != ann+"/a "+ann+"/b" {
 			t.Errorf("the semaphore holds %s, want both permits", got)
 		}
-		expiresAfter(t, s, strings.TrimSuffix(s.Must("ZSCORE", a.Key, ann+"/a"), "\n")[:13], a.Lease)
+		wantScoreAhead(t, s, strings.TrimSuffix(s.Must("ZSCORE", a.Key, ann+"/a"), "\n")[:13], a.Lease)
 		wantHash(t, s, relatedKey(t, "interlock_permits:"), map[string]string{ann + "/a": fmt.Sprint(g.Fence), ann + "/b": fmt.Sprint(h.Fence)})
 		wantKeys(t, s, "$", "interlock_permits:{$}")
-		expiresIn(t, s, a.Key, time.Minute)
-		expiresIn(t, s, relatedKey(t, "interlock_permits:"), time.Minute)
+		wantTTL(t, s, a.Key, time.Minute)
+		wantTTL(t, s, relatedKey(t, "interlock_permits:"), time.Minute)
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
-		expiresIn(t, s, a.Key, a.Lease)
-		expiresIn(t, s, relatedKey(t, "interlock_permits:"), a.Lease)
+		wantTTL(t, s, a.Key, a.Lease)
+		wantTTL(t, s, relatedKey(t, "interlock_permits:"), a.Lease)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		wantKeys(t, s)
 	})
@@ -49,11 +49,11 @@ func TestPermitFormat(t *testing.T) {
 		a := permit(t, ann, "a", 1)
 		granted(t, e, a)
 		renewed(t, e, lasting(a, time.Minute), nil)
-		expiresIn(t, s, a.Key, time.Minute+time.Millisecond)
-		expiresIn(t, s, relatedKey(t, "interlock_permits:"), time.Minute+time.Millisecond)
-		expiresAfter(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
+		wantTTL(t, s, a.Key, time.Minute+time.Millisecond)
+		wantTTL(t, s, relatedKey(t, "interlock_permits:"), time.Minute+time.Millisecond)
+		wantScoreAhead(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
 		renewed(t, e, lasting(a, time.Second), nil)
-		expiresAfter(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
+		wantScoreAhead(t, s, s.Must("ZSCORE", a.Key, ann+"/a")[:13], time.Minute)
 	})
 
 	t.Run("waiters are queued by arrival, and each is notified on its own channel", func(t *testing.T) {
@@ -63,10 +63,10 @@ func TestPermitFormat(t *testing.T) {
 		busy(t, e, b)
 		busy(t, e, queued(permit(t, bob, "c", 1), 5*time.Second))
 		wantKeys(t, s, "$", "interlock_permits:{$}", "interlock_permit_queue:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
-		expiresAfter(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), bob+"/b"), time.Minute)
+		wantScoreAhead(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), bob+"/b"), time.Minute)
 		wantHash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob + "/b": "60000", bob + "/c": "5000"})
 		for _, prefix := range []string{"interlock_permit_queue:", "interlock_queue_expiry:", "interlock_queue_lease:"} {
-			expiresIn(t, s, relatedKey(t, prefix), 2*time.Minute)
+			wantTTL(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
 		first := s.Subscribe("SUBSCRIBE", relatedKey(t, "interlock_semaphore:")+":"+bob+"/b")
 		second := s.Subscribe("SUBSCRIBE", relatedKey(t, "interlock_semaphore:")+":"+bob+"/c")
@@ -87,13 +87,14 @@ func TestPermitFormat(t *testing.T) {
 		wantKeys(t, s)
 	})
 
-	t.Run("a holder with another form of name is known by its fence", func(t *testing.T) {
+	t.Run("a holder whose name is not uuid:number is inspected with its name and fence", func(t *testing.T) {
 		t.Parallel()
-		a := permit(t, "named", "a", 2)
+		const holder = "worker"
+		a := permit(t, holder, "a", 2)
 		g := granted(t, e, a)
 		granted(t, e, permit(t, ann, "b", 2))
-		if l := inspected(t, e, a.Key); len(l.Holders) != 2 || l.Holders[0].Name != "named" || l.Holders[0].Fence != g.Fence {
-			t.Errorf("inspect: %+v, want 2 holders, the first named, with its fence", l)
+		if l := inspected(t, e, a.Key); len(l.Holders) != 2 || l.Holders[0].Name != holder || l.Holders[0].Fence != g.Fence {
+			t.Errorf("inspect: %+v, want 2 holders, the first %q with fence %d", l, holder, g.Fence)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 	})
@@ -134,7 +135,7 @@ func TestDamagedSemaphore(t *testing.T) {
 	})
 
 	for _, lost := range []string{"interlock_permit_queue:", "interlock_queue_expiry:"} {
-		t.Run("a waiter in a queue without "+lost+" is queued again", func(t *testing.T) {
+		t.Run("after the loss of "+lost+" waiters are queued again in the order of their next calls", func(t *testing.T) {
 			t.Parallel()
 			a, b, c := permit(t, ann, "a", 1), queued(permit(t, bob, "b", 1), time.Minute), queued(permit(t, cat, "c", 1), time.Minute)
 			granted(t, e, a)
@@ -174,7 +175,7 @@ func TestDamagedSemaphore(t *testing.T) {
 			if _, err := e.Release(context.Background(), a); err != nil && !errors.Is(err, engine.ErrKind) {
 				t.Errorf("release: %v, want nil or %v", err, engine.ErrKind)
 			} else if held := s.Must("EXISTS", a.Key) == "1"; held != (err != nil) {
-				t.Errorf("release: %v, and the permit is held: %v; want it held after an error only", err, held)
+				t.Errorf("after a release with the error %v: held = %v, want %v", err, held, err != nil)
 			}
 		})
 	}

@@ -60,8 +60,8 @@ func wantKeys(t testing.TB, s *redistest.Server, want ...string) {
 	}
 }
 
-// expiresAfter checks that score, a Unix time in ms, is about d ahead of the server's clock.
-func expiresAfter(t testing.TB, s *redistest.Server, score string, d time.Duration) {
+// wantScoreAhead checks that score, a Unix time in ms, is about d ahead of the server's clock.
+func wantScoreAhead(t testing.TB, s *redistest.Server, score string, d time.Duration) {
 	t.Helper()
 	var ms, sec, micro int64
 	fmt.Sscan(score, &ms)

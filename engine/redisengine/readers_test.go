@@ -32,11 +32,11 @@ func TestReadersLeases(t *testing.T) {
 		granted(t, e, a)
 		granted(t, e, b)
 		renewed(t, e, lasting(b, time.Minute), nil)
-		expiresIn(t, s, a.Key, time.Minute)
-		expiresIn(t, s, timeoutOf(t, bob), time.Minute)
-		expiresIn(t, s, timeoutOf(t, ann), 30*time.Second)
+		wantTTL(t, s, a.Key, time.Minute)
+		wantTTL(t, s, timeoutOf(t, bob), time.Minute)
+		wantTTL(t, s, timeoutOf(t, ann), 30*time.Second)
 		renewed(t, e, a, nil)
-		expiresIn(t, s, a.Key, time.Minute)
+		wantTTL(t, s, a.Key, time.Minute)
 	})
 
 	t.Run("a reader that leaves removes expired readers", func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestReadersLeases(t *testing.T) {
 		readers(t, 60, func(int) bool { return false })
 		s.Must("PEXPIRE", key(t), "50000")
 		released(t, e, reading(t, numberedHolder(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
-		expiresIn(t, s, key(t), 50*time.Second)
+		wantTTL(t, s, key(t), 50*time.Second)
 		if b := busy(t, e, writing(t, ann, "a")); b.Holder == "" || b.Left < 20*time.Second {
 			t.Errorf("refusal = %+v, want a holder and its lease", b)
 		}

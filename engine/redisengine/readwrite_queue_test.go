@@ -19,7 +19,7 @@ func TestDamagedReadWriteQueue(t *testing.T) {
 	e := open(t, s)
 
 	for _, lost := range []string{"interlock_writers:", "interlock_queue_expiry:"} {
-		t.Run("a waiter in a queue without "+lost+" is queued again", func(t *testing.T) {
+		t.Run("after the loss of "+lost+" waiters are queued again in the order of their next calls", func(t *testing.T) {
 			t.Parallel()
 			a, b, c := reading(t, ann, "a"), queued(writing(t, bob, "b"), time.Minute), queued(writing(t, cat, "c"), time.Minute)
 			granted(t, e, a)

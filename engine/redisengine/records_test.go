@@ -31,8 +31,8 @@ func TestRecordFormat(t *testing.T) {
 		if got := s.Must("GET", result); got != "1r "+want {
 			t.Errorf("the result entry is %q, want %q", got, "1r "+want)
 		}
-		expiresIn(t, s, lock, c.Lease)
-		expiresIn(t, s, result, c.Retain)
+		wantTTL(t, s, lock, c.Lease)
+		wantTTL(t, s, result, c.Retain)
 		settled(t, e, done(c, "the\x00\r\nbody"), engine.Released)
 		if s.Must("EXISTS", lock) != "0" {
 			t.Error("the lock entry exists after the settlement")
@@ -40,7 +40,7 @@ func TestRecordFormat(t *testing.T) {
 		if got := s.Must("GET", result); got != "d1r "+want+"the\x00\r\nbody" {
 			t.Errorf("the result entry is %q, want the outcome d with the result", got)
 		}
-		expiresIn(t, s, result, time.Minute)
+		wantTTL(t, s, result, time.Minute)
 		if r := lookedUp(t, e, c.Key, engine.Done); string(r.Result) != "the\x00\r\nbody" || r.Fingerprint != "pay" {
 			t.Errorf("lookup: %+v, want the result and fingerprint", r)
 		}
@@ -75,7 +75,7 @@ func TestRecordFormat(t *testing.T) {
 		if got := s.Must("GET", result); got != "u1t "+want {
 			t.Errorf("the result entry is %q, want %q", got, "u1t "+want)
 		}
-		expiresIn(t, s, result, taken.Retain)
+		wantTTL(t, s, result, taken.Retain)
 	})
 
 	t.Run("a claim that takes over and retains nothing deletes the earlier result entry", func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestRecordFormat(t *testing.T) {
 		c := claim(t, "a1")
 		c.Lease, c.Retain = 1700*time.Millisecond, 1900*time.Millisecond
 		claimed(t, e, c)
-		expiresIn(t, s, "interlock:guard:lock:{"+c.Key+"}", c.Lease)
-		expiresIn(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
+		wantTTL(t, s, "interlock:guard:lock:{"+c.Key+"}", c.Lease)
+		wantTTL(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
 	})
 
 	t.Run("an abandoned claim leaves a tombstone", func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRecordFormat(t *testing.T) {
 		c := claim(t, "a1")
 		claimed(t, e, c)
 		settled(t, e, abandon(c), engine.Released)
-		expiresIn(t, s, "interlock:guard:abandoned:{"+c.Key+"}:a1", c.Lease)
+		wantTTL(t, s, "interlock:guard:abandoned:{"+c.Key+"}:a1", c.Lease)
 		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "0" {
 			t.Error("an abandoned claim left an entry")
 		}
@@ -159,9 +159,9 @@ func TestRecordNames(t *testing.T) {
 		c := claim(t, "a1")
 		c.Key = "p5"
 		claimed(t, e, c)
-		expiresIn(t, s, "operation-log:idempotent-lock:{p5}", c.Lease)
+		wantTTL(t, s, "operation-log:idempotent-lock:{p5}", c.Lease)
 		settled(t, e, done(c, "r"), engine.Released)
-		expiresIn(t, s, "operation-log:idempotent-result:{p5}", time.Minute)
+		wantTTL(t, s, "operation-log:idempotent-result:{p5}", time.Minute)
 	})
 
 	t.Run("a prefix of keys is a part of the name", func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestAcquireScript(t *testing.T) {
 		r := request(t, ann, "a")
 		g := granted(t, e, r)
 		wantHash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
-		expiresIn(t, s, r.Key, r.Lease)
+		wantTTL(t, s, r.Key, r.Lease)
 		if n := s.Must("EXISTS", "redisson_lock_token:{"+r.Key+"}"); n != "0" {
 			t.Error("a plain fence has a counter")
 		}
@@ -72,9 +72,9 @@ func TestAcquireScript(t *testing.T) {
 		if again := granted(t, e, a); again != first {
 			t.Errorf("the repeated attempt got %+v, want %+v as before", again, first)
 		}
-		expiresIn(t, s, a.Key, a.Lease)
+		wantTTL(t, s, a.Key, a.Lease)
 		granted(t, e, lasting(a, time.Second))
-		expiresIn(t, s, a.Key, a.Lease)
+		wantTTL(t, s, a.Key, a.Lease)
 	})
 
 	t.Run("a holder with another attempt is counted and keeps the fence", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAcquireScript(t *testing.T) {
 		}
 		fence := fmt.Sprint(first.Fence)
 		wantHash(t, s, a.Key, map[string]string{ann: "2", "fence:a": fence, "fence:b": fence})
-		expiresIn(t, s, a.Key, time.Minute)
+		wantTTL(t, s, a.Key, time.Minute)
 		if now := s.Must("GET", "redisson_lock_token:{"+a.Key+"}"); now != token {
 			t.Errorf("entering again changed the counter from %s to %s", token, now)
 		}
@@ -136,7 +136,7 @@ func TestFenceCounter(t *testing.T) {
 		if got := number(t, s, "GET", counter(t)); got != int64(g.Fence)+7 {
 			t.Errorf("the counter is %d, want %d", got, g.Fence+7)
 		}
-		expiresIn(t, s, counter(t), time.Minute)
+		wantTTL(t, s, counter(t), time.Minute)
 	})
 
 	t.Run("a counter that is behind moves to the current time", func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestFenceCounter(t *testing.T) {
 	t.Run("a counter lasts for two leases if that is more than a minute", func(t *testing.T) {
 		t.Parallel()
 		granted(t, e, lasting(fenced(request(t, ann, "a"), 0), time.Hour))
-		expiresIn(t, s, counter(t), 2*time.Hour)
+		wantTTL(t, s, counter(t), 2*time.Hour)
 	})
 
 	t.Run("a counter lasts as long as its lock is renewed", func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestFenceCounter(t *testing.T) {
 		granted(t, e, r)
 		s.Must("PEXPIRE", counter(t), "500")
 		renewed(t, e, r, nil)
-		expiresIn(t, s, counter(t), time.Minute)
+		wantTTL(t, s, counter(t), time.Minute)
 	})
 
 	t.Run("a counter shared with Redisson does not expire", func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestReleaseScript(t *testing.T) {
 		granted(t, e, b)
 		released(t, e, lasting(a, time.Second), engine.ReleaseResult{Outcome: engine.Released, Count: 1})
 		wantHash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
-		expiresIn(t, s, a.Key, a.Lease)
+		wantTTL(t, s, a.Key, a.Lease)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.NotYours})
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		if s.Must("EXISTS", a.Key) != "0" {
@@ -313,7 +313,7 @@ func TestAbandonScript(t *testing.T) {
 		granted(t, e, r)
 		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		stone := "interlock_abandoned:{" + r.Key + "}:" + ann + ":a"
-		expiresIn(t, s, stone, r.Lease)
+		wantTTL(t, s, stone, r.Lease)
 		if s.Must("EXISTS", r.Key) != "0" {
 			t.Error("the lock exists after it was abandoned")
 		}
@@ -324,7 +324,7 @@ func TestAbandonScript(t *testing.T) {
 		t.Parallel()
 		r := lasting(request(t, ann, "a"), time.Second)
 		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
-		expiresIn(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 2*testTimeout)
+		wantTTL(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 2*testTimeout)
 	})
 
 	t.Run("abandoning one of two holds leaves the other", func(t *testing.T) {
@@ -355,9 +355,9 @@ func TestRenewScript(t *testing.T) {
 		r := request(t, ann, "a")
 		granted(t, e, lasting(r, 5*time.Second))
 		renewed(t, e, r, nil)
-		expiresIn(t, s, r.Key, r.Lease)
+		wantTTL(t, s, r.Key, r.Lease)
 		renewed(t, e, lasting(r, time.Second), nil)
-		expiresIn(t, s, r.Key, r.Lease)
+		wantTTL(t, s, r.Key, r.Lease)
 	})
 
 	t.Run("a renewal sets no expiry on a lock without one", func(t *testing.T) {
@@ -387,7 +387,7 @@ func TestRenewScript(t *testing.T) {
 				t.Errorf("renewal %d: %v; want %v for every seventh lock only", i, err, engine.ErrNotHolder)
 			}
 			if i%7 != 0 {
-				expiresIn(t, s, rs[i].Key, rs[i].Lease)
+				wantTTL(t, s, rs[i].Key, rs[i].Lease)
 			}
 		}
 	})

@@ -39,9 +39,9 @@ if left == -2 and (not seen or seen.first == holder or not seen.first and not se
   return take()
 end
 
--- Redisson's waiter leaves the queue without passing on a message that it received too
--- late. Then the next one sleeps beside a free lock, so notify it again. The message is
--- a hint, and may fail.
+-- A Redisson waiter that is notified just as it gives up drops the message. The next
+-- waiter then sleeps although the lock is free. Notify it again if it is Redisson's:
+-- only such a waiter has no entry in leases. The message is a hint, and may fail.
 if left == -2 and seen.first and redis.call('HEXISTS', queue.leases, seen.first) == 0 then
   redis.pcall(ARGV[8], ARGV[9] .. ':' .. seen.first, '0')
 end
@@ -63,5 +63,6 @@ ahead = ahead or redis.call('LLEN', queue.key)
 if left ~= -2 then
   return {0, left, found.other or '', ahead, now}
 end
--- Without a first waiter there are more expired ones to remove: retry soon.
+-- Without a first waiter, scan_front saw only expired and lost ones, and there may be
+-- more: the caller retries in 1 ms.
 return {0, seen.first and seen.kept_until - ms or 1, seen.first or redis.call('LINDEX', queue.key, 0) or '', ahead, now}
