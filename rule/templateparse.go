@@ -100,7 +100,7 @@ func (p *templateParser) part(offset int) (int, *templateMistake) {
 		return 0, mistakeAt(offset, "this { is not closed: write {path.id}, or {{ for a literal brace")
 	}
 	if !p.partAllowed {
-		return 0, mistakeAt(offset, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
+		return 0, mistakeAt(offset, "put a colon before {%s}: otherwise different values could make the same key", shorten(inside))
 	}
 	where, name, dotted := strings.Cut(inside, ".")
 	place := Location(where)

@@ -10,9 +10,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// withDefault returns the field with a default, as written in a file.
-// The text is for the schema, the hints and docs/config.md. The value itself is set
-// elsewhere, as in Default.
+// withDefault returns f with def as its documented default, in the notation of the config
+// file. The text is only shown: in the schema, the hints and docs/config.md. The value
+// itself is set elsewhere, as in Default.
 func withDefault[T any](f field[T], def string) field[T] {
 	f.defaultText = def
 	return f
@@ -60,8 +60,8 @@ func listenField[T any](name, about, def string, ptr func(*T) *string) field[T] 
 	return f
 }
 
-// trustedField accepts networks and single addresses. It refuses a network of all addresses,
-// with which every client could name any user.
+// trustedField accepts networks and single addresses. It refuses a network that
+// contains every address: any client could then claim to be any user.
 var trustedField = field[Config]{
 	name: "trusted-proxies", description: "Networks of the proxies whose X-Forwarded-* and principal header are trusted.",
 	read: func(r *reader, c *Config, n *node) {

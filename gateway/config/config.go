@@ -41,7 +41,7 @@ type Config struct {
 	Upstream  Upstream
 	Trusted   []netip.Prefix // networks of proxies whose X-Forwarded-* and principal header are trusted
 	Principal Principal      // for rules without their own
-	Secrets   []Secret       // key fingerprints and sign tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart
+	Secrets   []Secret       // for computing fingerprints (HMAC) and signing tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart
 	Tokens    *Tokens        // nil: no token endpoint
 	Limits    Limits
 	Timeouts  Timeouts
@@ -109,7 +109,7 @@ type JWT struct {
 	Algs     []string // HS256 only with KeyFile. Default: RS256, ES256, EdDSA
 }
 
-// A Secret keys fingerprints and signs tokens. Its value is never printed.
+// A Secret is for computing fingerprints (HMAC) and signing tokens. Its value is never printed.
 type Secret struct {
 	File string
 	Env  string

@@ -32,7 +32,7 @@ func (r *reader) checkJWT(j *JWT, n *node) {
 	if algs := n.field("algs"); algs != nil {
 		r.checkAlgs(j, algs)
 	} else {
-		// The clone keeps a program that edits its Config from changing the defaults.
+		// A clone, so that a program that edits its Config does not change the defaults.
 		j.Algs = slices.Clone(defaultAlgs)
 	}
 }
@@ -57,9 +57,9 @@ func (r *reader) checkAlgs(j *JWT, n *node) {
 		a := item.text
 		switch {
 		case item.kind != text:
-		// Libraries that accept none let any client sign in as any user.
+		// Libraries that accept the algorithm "none" let any client sign in as any user.
 		case strings.EqualFold(a, "none"):
-			r.errorf(item.at, BadValue, "use RS256, ES256 or EdDSA", "algs: none would accept unsigned tokens")
+			r.errorf(item.at, BadValue, "use RS256, ES256 or EdDSA", `algs: with "none", unsigned tokens would be accepted`)
 		case !slices.Contains(signatures, a):
 			hint := "choose from " + strings.Join(signatures, ", ")
 			if i := slices.IndexFunc(signatures, func(s string) bool { return strings.EqualFold(s, a) }); i >= 0 {
@@ -88,7 +88,7 @@ func loopback(host string) bool {
 // secretsField names where the secrets are. A secret in the file itself is refused, and not
 // shown in the message.
 var secretsField = field[Config]{
-	name: "secrets", description: "Secrets that key fingerprints and sign tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart.",
+	name: "secrets", description: "Secrets for computing fingerprints (HMAC) and signing tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart.",
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "secrets") {
 			if item.kind == text {
@@ -146,7 +146,7 @@ func shapeList[T any](s shape[T], all []T) *node {
 // defaults, or that the API is off.
 var adminField = func() field[Config] {
 	f := optionalSection("admin", "The listener of the admin API: an address, or fields; without it, there is no admin API.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
-	fields := f.read
+	readFields := f.read
 	f.read = func(r *reader, c *Config, n *node) {
 		switch {
 		case n.kind == null && !n.flow:
@@ -157,7 +157,7 @@ var adminField = func() field[Config] {
 			c.Admin = newAdmin()
 			adminShape.fields[0].read(r, c.Admin, n)
 		default:
-			fields(r, c, n)
+			readFields(r, c, n)
 		}
 	}
 	f.schema = func() *jsonschema.Schema { return anyOf(textSchema(DefaultAdminListen), adminShape.schemaOf()) }
