@@ -38,7 +38,7 @@ func TestServer(t *testing.T) {
 }
 
 // Requirement T15: fair and plain locks are measured alternately in one run. The figures
-// are in the README, because they depend on the machine.
+// depend on the machine, so this test does not check them; see the README.
 func TestKindsAreComparedWithAPlainLock(t *testing.T) {
 	var out bytes.Buffer
 	if err := bench(t.Context(), []string{"-short", "-parts", "kinds"}, &out); err != nil {
@@ -92,8 +92,8 @@ func TestMiddlewareIsComparedWithOthers(t *testing.T) {
 	}
 }
 
-// TestSends checks contender.sends, which is written by hand, with MONITOR. MONITOR tells
-// commands that a client sent from commands that a script ran.
+// contender.sends is a list written by hand. TestSends uses MONITOR to check it. MONITOR
+// marks commands that a script ran, so they can be left out.
 func TestSends(t *testing.T) {
 	s, err := start(t.Context())
 	if err != nil {
@@ -132,7 +132,8 @@ func TestSends(t *testing.T) {
 	}
 }
 
-// sends returns how many commands of a cycle are counted, and how many were sent.
+// sends returns how many commands of a cycle the benchmark counts by c.sends, and how many
+// MONITOR saw clients send.
 func sends(t *testing.T, s *server, c contender, cycle func()) (counted, sent int) {
 	t.Helper()
 	before, err := s.readUsage(t.Context())
@@ -190,7 +191,7 @@ func TestCeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.end)
-	calls, err := captureScripts("bench:ceiling:"+randomNumber, time.Now())
+	calls, err := captureScripts("bench:ceiling:"+randPlaceholder, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,8 @@ func TestCeiling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// prepare also uses HSET.
+	// measure also calls prepare, which creates 1000*keysPerRelease locks with HSET:
+	// subtract them.
 	if got := after.commands["hset"] - before.commands["hset"] - 1000*keysPerRelease; got < 990 {
 		t.Errorf("%d of 1000 acquires were granted, want at least 990", got)
 	}

@@ -22,8 +22,8 @@ type ceiling struct {
 }
 
 const (
-	// randomNumber is the text that redis-benchmark replaces with twelve digits.
-	randomNumber = "__rand_int__"
+	// randPlaceholder is the text that redis-benchmark replaces with twelve digits.
+	randPlaceholder = "__rand_int__"
 
 	// Releases choose keys at random, so some keys are chosen twice. With eight keys
 	// per call, 94 % of the releases find a lock.

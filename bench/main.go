@@ -188,7 +188,7 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	calls, err := captureScripts("bench:ceiling:"+randomNumber, now)
+	calls, err := captureScripts("bench:ceiling:"+randPlaceholder, now)
 	if err != nil {
 		return err
 	}

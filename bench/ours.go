@@ -99,9 +99,9 @@ const captureTimeout = 24 * time.Hour
 // captureScripts returns the calls that the engine sends for a lock named key. It
 // captures the second acquisition. The first one differs, because the engine does not know
 // the server's clock yet.
-func captureScripts(key string, server time.Time) (*scripts, error) {
+func captureScripts(key string, serverTime time.Time) (*scripts, error) {
 	s := &scripts{holder: "6f1d1f3e-8c3a-4d8c-9a0b-2f6c7d8e9f01:1", attempt: "1"}
-	catch := &capturingClient{now: server.UnixMicro()}
+	catch := &capturingClient{now: serverTime.UnixMicro()}
 	e := redisengine.On(catch, redisengine.Timeout(captureTimeout))
 	r := engine.Request{Key: key, Holder: s.holder, Attempt: s.attempt, Lease: interlock.DefaultLease}
 	for range 2 {
