@@ -16,11 +16,11 @@
 // interlock.NewContext and interlock.SetDefault. A [Site] makes its lock or guard on
 // first use with a client.
 //
-// On any failure the function does not run: an empty key, an engine that is down, or a
-// result type that cannot be replayed. It returns a *[RefusedError], or panics with one
-// if the function returns no error.
+// The function does not run if anything fails: the key is empty, the engine is down, or
+// the result type cannot be replayed. It then returns a *[RefusedError], or panics with
+// one if the function has no error result.
 //
-// # What is not promised
+// # Results
 //
 // [GuardedCall.Once] stores results as JSON. A result type that JSON cannot restore is refused
 // before the function first runs. See [guard.JSON] for numbers in a value of type any.

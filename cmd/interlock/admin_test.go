@@ -175,7 +175,7 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 	var s admin.Switch
 	ops.call("POST", "/standby/switch", map[string]any{"to": "standby", "reason": "maintenance"}, 200, &s)
 	if s.Side != "standby" || len(s.Reached) != 2 || s.FreezeMS <= 0 {
-		t.Errorf("the switch is %+v, want standby, 2 reached sides and a freeze", s)
+		t.Errorf("the switch is %+v, want side \"standby\", the switch stored on 2 sides, and freeze_ms > 0", s)
 	}
 	primary.Kill() // the standby needs no primary
 	err := shop.Mutex("a:1", lock.Wait(2*time.Minute)).Do(t.Context(), func(context.Context) error {
@@ -191,6 +191,6 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 	}
 	ops.call("GET", "/standby", nil, 200, &s)
 	if s.Side != "standby" || s.By != "local" {
-		t.Errorf("the switch is %+v, want standby by local", s)
+		t.Errorf("the switch is %+v, want side \"standby\", switched by \"local\"", s)
 	}
 }

@@ -84,7 +84,8 @@ func TestDemoPage(t *testing.T) {
 		t.Parallel()
 		r := start(t, nil, "demo", "--n=2", "--listen=127.0.0.1:0")
 		url := r.page(t)
-		for _, path := range []string{"/", "/ratelimit/duplicate-submit-test"} { // S6
+		// Requirement S6: both paths serve the page.
+		for _, path := range []string{"/", "/ratelimit/duplicate-submit-test"} {
 			if status, body := fetch(t, url+path); status != http.StatusOK || !strings.Contains(body, "<html") {
 				t.Errorf("%s: got %d, want 200 and a page", path, status)
 			}

@@ -70,7 +70,7 @@ func TestModules(t *testing.T) {
 	}
 	reasons, major := string(text), regexp.MustCompile(`/v[0-9]+$`)
 	for _, m := range modules {
-		file := edit(t, root, "mod", filepath.Join(root, m.Dir, "go.mod"))
+		file := readModFile(t, root, "mod", filepath.Join(root, m.Dir, "go.mod"))
 		if len(file.Replace) > 0 {
 			t.Errorf("%s/go.mod has a replace line, which breaks go install …@version", m.Dir)
 		}
@@ -84,7 +84,7 @@ func TestModules(t *testing.T) {
 		}
 	}
 
-	work := edit(t, root, "work", filepath.Join(root, "go.work"))
+	work := readModFile(t, root, "work", filepath.Join(root, "go.work"))
 	for _, m := range modules {
 		used, replaced := false, false
 		for _, u := range work.Use {
@@ -108,7 +108,7 @@ func repository(t *testing.T) (root string, modules []repo.Module) {
 	return root, repo.Modules(files)
 }
 
-func edit(t *testing.T, root, kind, name string) modFile {
+func readModFile(t *testing.T, root, kind, name string) modFile {
 	t.Helper()
 	var file modFile
 	if err := json.Unmarshal(command(t, root, kind, "edit", "-json", name), &file); err != nil {
