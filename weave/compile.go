@@ -68,8 +68,8 @@ func (c *compilation) firstFile() int {
 
 // source returns the source name of a file, which may come from an overlay.
 func (c *compilation) source(file string) string {
-	for rewrite := range strings.SplitSeq(c.flag("-trimpath"), ";") {
-		if from, to, ok := strings.Cut(rewrite, "=>"); ok && from == file && to != "" {
+	for r := range strings.SplitSeq(c.flag("-trimpath"), ";") {
+		if from, to, ok := strings.Cut(r, "=>"); ok && from == file && to != "" {
 			return to
 		}
 	}
@@ -104,9 +104,28 @@ func (c *compilation) file(i int) error {
 	}
 	c.args[i] = to
 	if t := slices.Index(c.args, "-trimpath"); t >= 0 && t+1 < len(c.args) {
-		c.args[t+1] = to + "=>" + path + ";" + c.args[t+1]
+		c.args[t+1] = to + "=>" + rewrite(path, c.args[t+1]) + ";" + c.args[t+1]
 	}
 	return nil
+}
+
+// rewrite applies the rewrites of -trimpath to a path, as the compiler does: the first that
+// fits. Without this, the package contains the go command's work directory after cover.
+func rewrite(path, rewrites string) string {
+	for r := range strings.SplitSeq(rewrites, ";") {
+		from, to, _ := strings.Cut(r, "=>")
+		rest, ok := strings.CutPrefix(path, from)
+		switch {
+		case !ok || from == "":
+		case rest == "":
+			return to
+		case rest[0] == filepath.Separator && to == "":
+			return rest[1:]
+		case rest[0] == filepath.Separator:
+			return to + rest
+		}
+	}
+	return path
 }
 
 // weave returns the text to compile instead of a file, or nil.

@@ -148,3 +148,20 @@ func TestToolexecRequiresTheMarkerInEachFile(t *testing.T) {
 		}
 	})
 }
+
+// The names of the go command's directories differ between builds, so a reproducible package
+// contains none of them.
+func TestAWovenFileHasTheTrimmedNameOfItsSource(t *testing.T) {
+	const pkg = "example.com/shop"
+	c := newCompiler(t, map[string]string{"a.go": bank, "1.txt": bank})
+	args, err := c.weave(t, pkg, "a.go", "1.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrites := args[slices.Index(args, "-trimpath")+1]
+	for file, want := range map[string]string{"a.go": pkg + "/a.go", "one.go": "/src/one.go"} {
+		if want := filepath.Join(c.dir, "interlock", file) + "=>" + want + ";"; !strings.Contains(rewrites, want) {
+			t.Errorf("-trimpath %s lacks %s", rewrites, want)
+		}
+	}
+}
