@@ -165,3 +165,23 @@ func TestAWovenFileHasTheTrimmedNameOfItsSource(t *testing.T) {
 		}
 	}
 }
+
+// The compiler stores where the last line directive before a declaration ends. A reproducible
+// package must not depend on the length of a path before it.
+func TestDeclarationsFollowALineDirectiveWithoutAPath(t *testing.T) {
+	rest := map[string]bool{}
+	for _, path := range []string{"/a/bank.go", "/a/longer/path/bank.go"} {
+		w, err := weave.File(weave.Source{Package: "example.com/bank", Path: path, Text: []byte(bank), Via: weave.Marker})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(w.Text), "\n")
+		rest[text] = true
+		if !strings.HasPrefix(text, "/*line :2:1*/\n") {
+			t.Errorf("the second line has no line directive:\n%s", text)
+		}
+	}
+	if len(rest) != 1 {
+		t.Error("the text after the package clause depends on the path")
+	}
+}

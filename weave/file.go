@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -182,7 +183,16 @@ func (w *weaver) head(imports bool) {
 	end := w.tree.Name.End()
 	at := w.file.Offset(end)
 	w.edits = append(w.edits, edit{at, at, text + w.lineWithFile(end)})
+	if blank := blankLine.FindSubmatch(w.src[at:]); blank != nil && !w.mapped {
+		// A compiled package contains the column behind the last line directive. Behind the
+		// one above, the column depends on the length of the path.
+		w.insert(end+token.Pos(len(blank[1])), "")
+	}
 }
+
+// blankLine matches a blank line after the package clause. A comment must not follow: it
+// may be C.
+var blankLine = regexp.MustCompile(`^(\r?\n)\r?\n[^/]`)
 
 // imported is the start of the import that marks a woven file.
 const imported = ";import _il "
