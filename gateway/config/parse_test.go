@@ -95,8 +95,8 @@ func TestHostileFiles(t *testing.T) {
 		if c != nil || len(errs) == 0 {
 			t.Errorf("%s: Parse accepted the file, want mistakes", name)
 		}
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("%s: Parse took %v, want at most 20s", name, took)
+		if took := time.Since(began); took > 2*time.Minute { // it takes one or two seconds; the rest is for a busy machine
+			t.Errorf("%s: Parse took %v, want at most 2m", name, took)
 		} else {
 			t.Logf("%s took %v: %.100s", name, took, errs[0].Error())
 		}

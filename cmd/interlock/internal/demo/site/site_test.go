@@ -94,7 +94,16 @@ func TestEveryCaseIsOnlyCorrectBehindInterlock(t *testing.T) {
 // checkCase runs a case. It expects a broken result if the case runs directly, and a correct
 // one behind Interlock.
 func checkCase(t *testing.T, s *site.Site, id string, direct bool) {
-	events, verdict := run(t, s, id, direct)
+	var events []cases.Event
+	var verdict cases.Verdict
+	for range 5 {
+		began := time.Now()
+		events, verdict = run(t, s, id, direct)
+		if verdict.OK != direct || id != "click" || time.Since(began) < time.Second {
+			break
+		}
+		// The second click may have come after the window of a second: try again.
+	}
 	if verdict.OK == direct {
 		t.Errorf("directly %v: OK is %v, want the opposite:\n%v\n%v", direct, verdict.OK, verdict.Findings, verdict.Violations)
 	}
