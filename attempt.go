@@ -96,7 +96,7 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 	switch {
 	case err == nil:
 	case a.maybeGranted:
-		m.core.cleanUp(a.req, m.opts.trace, a.sent)
+		m.core.cleanUp(a.req, &m.opts, a.sent)
 	case a.queued:
 		m.core.leaveQueue(a.req)
 	}
@@ -188,7 +188,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 		a.waiting = true
 		m.core.stats.waiting.Add(1)
 		if t := m.opts.trace; t != nil && t.Waiting != nil {
-			t.Waiting(Waiting{Key: a.req.Key, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
+			t.Waiting(Waiting{Key: a.req.Key, Name: m.opts.business, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}
 	}
 	if a.turning() && !wasTurning {
@@ -226,7 +226,7 @@ func (a *attempt) poll() time.Duration {
 func (a *attempt) giveBack(ctx context.Context) error {
 	m := a.mutex
 	if _, err := m.core.release(a.req); err != nil {
-		m.core.cleanUp(a.req, m.opts.trace, a.sent)
+		m.core.cleanUp(a.req, &m.opts, a.sent)
 	}
 	a.req, _ = m.newRequest(ctx, a.once)
 	a.queued = false

@@ -17,7 +17,7 @@ import (
 // travels with that context, so no table of goroutines is needed.
 type lease struct {
 	lazyctx.Context                 // cancelled when the hold ends
-	parent          context.Context // the context Lock was called with
+	parent          context.Context // the context Lock was called with, or the one that Trace.Holding returned
 
 	core  *core
 	opts  *options
@@ -153,19 +153,19 @@ func (l *lease) release(now time.Time) error {
 	s.held.Add(int64(held))
 	switch {
 	case err != nil:
-		l.core.unreleased(&l.req, t, held, err)
+		l.core.unreleased(l.parent, &l.req, l.opts, held, err)
 		return fmt.Errorf("interlock: release %q: %w; the lease will expire", l.req.Key, err)
 	case outcome != engine.Released:
 		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: l.core.lossReason(l.req)}
 		s.lost.Add(1)
 		if t != nil && t.Lost != nil {
-			t.Lost(Lost{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
+			t.Lost(Lost{Context: l.parent, Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
 		}
 		return lost
 	}
 	s.released.Add(1)
 	if t != nil && t.Released != nil {
-		t.Released(Released{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, HandedOver: handedOver})
+		t.Released(Released{Context: l.parent, Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, HandedOver: handedOver})
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (l *lease) lose(why error) bool {
 	s.lost.Add(1)
 	s.held.Add(int64(held))
 	if t := l.opts.trace; t != nil && t.Lost != nil {
-		t.Lost(Lost{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
+		t.Lost(Lost{Context: l.parent, Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
 	}
 	l.core.local.clearHolder(l)
 	return true
@@ -211,7 +211,7 @@ func (l *lease) Renewed(err error) {
 		l.core.stats.renewFailed.Add(1)
 	}
 	if t := l.opts.trace; t != nil && t.Renewed != nil {
-		t.Renewed(Renewed{Key: l.req.Key, Holder: l.req.Holder, Err: err})
+		t.Renewed(Renewed{Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Err: err})
 	}
 }
 

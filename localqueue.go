@@ -160,7 +160,7 @@ func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue
 		s.mu.Lock()
 		r := wq.current()
 		s.mu.Unlock()
-		t.Waiting(Waiting{Key: m.key, Holder: r.holder, Left: r.left()})
+		t.Waiting(Waiting{Key: m.key, Name: m.opts.business, Kind: m.kind, Holder: r.holder, Left: r.left()})
 	}
 	h, ended := q.await(ctx, s, wq, w)
 	if ended != nil {
@@ -242,7 +242,7 @@ func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
 	}
 	q.core.tasks.Go(func() {
 		if _, _, err := q.handOver(h.grant, m.opts.terms(), wq, s); err != nil {
-			q.core.unreleased(&h.grant.req, m.opts.trace, 0, err)
+			q.core.unreleased(context.Background(), &h.grant.req, &m.opts, 0, err)
 		}
 	})
 }

@@ -152,7 +152,7 @@ func (a *multiAcquire) tryAll() error {
 			if !a.once && errors.Is(errs[i], ErrContended) && ctx.Err() == nil {
 				return nil // wait for it
 			}
-			lock.report(errs[i], time.Since(a.start))
+			lock.report(ctx, errs[i], time.Since(a.start))
 			return errs[i]
 		}
 		a.keep(lock, a.granted[i], i)
@@ -248,7 +248,7 @@ func (a *multiAcquire) giveBack() {
 		g := a.granted[i]
 		a.granted[i] = nil
 		if err != nil {
-			a.core.unreleased(&g.req, a.multi.opts.trace, time.Since(a.start), err)
+			a.core.unreleased(a.ctx, &g.req, &a.multi.locks[i].opts, time.Since(a.start), err)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (m *Mutex) acquire(ctx context.Context, once bool) (context.Context, *Hold,
 	start := time.Now()
 	inner, hold, err := m.acquireNew(ctx, once)
 	if err != nil {
-		m.report(err, time.Since(start))
+		m.report(ctx, err, time.Since(start))
 	}
 	return inner, hold, err
 }
@@ -136,22 +136,46 @@ func (m *Mutex) closed() error {
 // newHold turns a grant into a lease with its first hold.
 func (m *Mutex) newHold(ctx context.Context, g grant, asked time.Time) *lease {
 	now := time.Now()
+	waited := now.Sub(asked)
 	l := newLease(ctx, m, g, now)
-	m.core.local.setHolder(l)
-	m.core.watchdog.Add(l, now)
-	m.core.registration.refresh(now)
-
-	s, waited := &m.core.stats, now.Sub(asked)
-	s.live.Add(1)
-	s.acquired.Add(1)
-	s.waited.Add(int64(waited))
-	if g.handedOver {
-		s.handedOver.Add(1)
+	t := m.opts.trace
+	if t != nil && t.Holding != nil {
+		l.setValues(t, waited)
 	}
-	if t := m.opts.trace; t != nil && t.Acquired != nil {
+	l.start(waited)
+	if t != nil && t.Acquired != nil {
 		l.traceAcquired(t, waited)
 	}
 	return l
+}
+
+// start makes the lease known to the local queue and the watchdog, and counts it.
+func (l *lease) start(waited time.Duration) {
+	l.core.local.setHolder(l)
+	l.core.watchdog.Add(l, l.since)
+	l.core.registration.refresh(l.since)
+	s := &l.core.stats
+	s.live.Add(1)
+	s.acquired.Add(1)
+	s.waited.Add(int64(waited))
+	if l.handedOver {
+		s.handedOver.Add(1)
+	}
+}
+
+// setValues gives the lease the values of the context that the trace returns. If the
+// trace panics, the caller never sees the hold, so it is released here.
+func (l *lease) setValues(t *Trace, waited time.Duration) {
+	traced := false
+	defer func() {
+		if !traced {
+			l.start(waited)
+			_ = l.first.Unlock()
+		}
+	}()
+	l.parent = t.Holding(l.acquired(waited))
+	l.Init(l.parent)
+	traced = true
 }
 
 // traceAcquired reports a new hold. If the trace panics, the caller never sees
@@ -163,24 +187,28 @@ func (l *lease) traceAcquired(t *Trace, waited time.Duration) {
 			_ = l.first.Unlock()
 		}
 	}()
-	t.Acquired(Acquired{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Lease: l.req.Lease,
-		Waited: waited, Tries: l.tries, HandedOver: l.handedOver, Local: l.local})
+	t.Acquired(l.acquired(waited))
 	traced = true
 }
 
+func (l *lease) acquired(waited time.Duration) Acquired {
+	return Acquired{Context: l.parent, Name: l.opts.business, Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence,
+		Lease: l.req.Lease, Waited: waited, Tries: l.tries, HandedOver: l.handedOver, Local: l.local}
+}
+
 // report counts and traces a lock that was not acquired.
-func (m *Mutex) report(err error, waited time.Duration) {
+func (m *Mutex) report(ctx context.Context, err error, waited time.Duration) {
 	s, t := &m.core.stats, m.opts.trace
 	var busy *ContendedError
 	if errors.As(err, &busy) {
 		s.contended.Add(1)
 		if t != nil && t.Contended != nil {
-			t.Contended(Contended{Key: m.key, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.RetryAfter, Waited: waited, Err: busy.Err})
+			t.Contended(Contended{Context: ctx, Key: m.key, Name: m.opts.business, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.RetryAfter, Waited: waited, Err: busy.Err})
 		}
 		return
 	}
 	s.failed.Add(1)
 	if t != nil && t.Failed != nil {
-		t.Failed(Failed{Key: m.key, Waited: waited, Err: err})
+		t.Failed(Failed{Context: ctx, Key: m.key, Name: m.opts.business, Kind: m.kind, Waited: waited, Err: err})
 	}
 }

@@ -76,6 +76,11 @@ func Fair() Option { return func(o *options) { o.fair = true } }
 // [New]. Default: the name of the executable.
 func Name(name string) Option { return func(o *options) { o.name = name } }
 
+// WithName is the business name of a lock, such as "pay". Metrics, logs and traces use
+// it to tell locks apart, so it must not contain identifiers of orders or users.
+// Default: none.
+func WithName(name string) Option { return func(o *options) { o.business = name } }
+
 // Fenced makes fences rise strictly even if the engine's clock is set back. On
 // Redis it costs one more key per lock.
 func Fenced() Option { return func(o *options) { o.fenced = true } }
@@ -133,7 +138,8 @@ type options struct {
 	reentrant bool
 	fair      bool
 	fenced    bool
-	name      string
+	name      string // of the program
+	business  string // of the lock
 	poll      Backoff
 	trace     *Trace
 	err       error // the first invalid option

@@ -60,16 +60,16 @@ func (c *core) lossReason(req engine.Request) error {
 }
 
 // unreleased counts and traces a lock that could not be released.
-func (c *core) unreleased(req *engine.Request, t *Trace, held time.Duration, err error) {
+func (c *core) unreleased(ctx context.Context, req *engine.Request, o *options, held time.Duration, err error) {
 	c.stats.releaseFailed.Add(1)
-	if t != nil && t.ReleaseFailed != nil {
-		t.ReleaseFailed(ReleaseFailed{Key: req.Key, Holder: req.Holder, Held: held, Err: err})
+	if t := o.trace; t != nil && t.ReleaseFailed != nil {
+		t.ReleaseFailed(ReleaseFailed{Context: ctx, Key: req.Key, Name: o.business, Kind: req.Kind, Holder: req.Holder, Held: held, Err: err})
 	}
 }
 
 // cleanUp undoes, in the background, an acquisition that may have been granted.
-// Its last request was sent at sent.
-func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
+// Its last request was sent at sent. The trace of o learns the result; o may be nil.
+func (c *core) cleanUp(req engine.Request, o *options, sent time.Time) {
 	undo := retry.CleanUp{
 		Sent: sent, LateGrant: c.caps.LateGrant, Within: max(req.Lease, detach.Timeout),
 		Abandon: func(ctx context.Context) (engine.Outcome, error) {
@@ -80,8 +80,8 @@ func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
 	c.tasks.Go(func() {
 		found, err := undo.Run()
 		c.stats.cleanedUp.Add(1)
-		if t != nil && t.CleanedUp != nil {
-			t.CleanedUp(CleanedUp{Key: req.Key, Holder: req.Holder, Found: found, Err: err})
+		if o != nil && o.trace != nil && o.trace.CleanedUp != nil {
+			o.trace.CleanedUp(CleanedUp{Key: req.Key, Name: o.business, Kind: req.Kind, Holder: req.Holder, Found: found, Err: err})
 		}
 	})
 }

@@ -59,7 +59,7 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 	start := time.Now()
 	ctx, read, err := reader.acquireNew(l.parent, true)
 	if err != nil {
-		reader.report(err, time.Since(start))
+		reader.report(l.parent, err, time.Since(start))
 		return l, nil, err
 	}
 	switch h.end(); {
@@ -67,7 +67,7 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 		_ = read.Unlock() // another writer may have held the lock before the read lock was granted
 		return l.parent, nil, h.err
 	case h.err != nil: // the release failed; without a retry, readers wait until the write lease expires
-		l.core.cleanUp(l.req, l.opts.trace, l.watch.Sent())
+		l.core.cleanUp(l.req, l.opts, l.watch.Sent())
 	}
 	return ctx, read, nil
 }

@@ -90,7 +90,7 @@ func (s *Striped) any(ctx context.Context) (int, context.Context, *Hold, error) 
 		}
 		done := wait < retry.MaxPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
 		if hold == nil && done {
-			m.report(err, time.Since(start))
+			m.report(ctx, err, time.Since(start))
 		}
 		if done {
 			return i, inner, hold, err
@@ -123,7 +123,7 @@ func (s *Striped) tryEach(ctx context.Context) (stripe int, _ context.Context, _
 			return i, inner, hold, nil
 		}
 		if !errors.Is(acquireErr, ErrContended) {
-			m.report(acquireErr, 0)
+			m.report(ctx, acquireErr, 0)
 			return -1, ctx, nil, acquireErr
 		}
 		stripe, err = i, acquireErr

@@ -1,6 +1,8 @@
 package interlock
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -14,21 +16,23 @@ import (
 //
 // It is a struct of functions, so that adding an event breaks no code.
 type Trace struct {
-	Waiting       func(Waiting)       // a lock is held, and the caller begins to wait
-	Acquired      func(Acquired)      // a lock was acquired
-	Contended     func(Contended)     // a caller gave up on a held lock
-	Failed        func(Failed)        // the engine failed
-	Renewed       func(Renewed)       // a renewal succeeded, or failed and will be retried
-	Released      func(Released)      // a lock was released or handed over
-	ReleaseFailed func(ReleaseFailed) // a release failed; the lease will expire
-	Lost          func(Lost)          // a lock was lost before its release
-	CleanedUp     func(CleanedUp)     // an acquisition without an answer was undone
-	Degraded      func(Degraded)      // work of a guard runs unguarded, or guarded by this process alone
-	Warned        func(Warned)        // a key or a setting works, but is probably a mistake
+	Waiting       func(Waiting)                  // a lock is held, and the caller begins to wait
+	Acquired      func(Acquired)                 // a lock was acquired
+	Holding       func(Acquired) context.Context // returns the context of the work under the lock, before Acquired
+	Contended     func(Contended)                // a caller gave up on a held lock
+	Failed        func(Failed)                   // the engine failed
+	Renewed       func(Renewed)                  // a renewal succeeded, or failed and will be retried
+	Released      func(Released)                 // a lock was released or handed over
+	ReleaseFailed func(ReleaseFailed)            // a release failed; the lease will expire
+	Lost          func(Lost)                     // a lock was lost before its release
+	CleanedUp     func(CleanedUp)                // an acquisition without an answer was undone
+	Degraded      func(Degraded)                 // work of a guard runs unguarded, or guarded by this process alone
+	Warned        func(Warned)                   // a key or a setting works, but is probably a mistake
 }
 
 // Waiting is reported when a lock is held and the caller begins to wait.
 type Waiting struct {
+	Name   string // the business name; see [WithName]
 	Key    string
 	Kind   Kind
 	Holder string        // the current holder
@@ -38,6 +42,8 @@ type Waiting struct {
 
 // Acquired is reported when a lock was acquired.
 type Acquired struct {
+	Context    context.Context // of the caller
+	Name       string          // the business name; see [WithName]
 	Key        string
 	Kind       Kind
 	Holder     string
@@ -49,26 +55,51 @@ type Acquired struct {
 	Local      bool // valid in this process only: the engine has degraded
 }
 
+// with returns the event with another context.
+func (e Acquired) with(ctx context.Context) Acquired {
+	e.Context = ctx
+	return e
+}
+
 // Contended is reported when a caller gave up on a held lock.
 type Contended struct {
-	Key    string
-	Kind   Kind
-	Holder string        // the current holder, if known
-	Ahead  int           // waiters before this one, if the kind has a queue
-	Left   time.Duration // time left of the holder's lease; zero if unknown
-	Waited time.Duration
-	Err    error // why the wait ended; nil after one attempt
+	Context context.Context // of the caller
+	Name    string          // the business name; see [WithName]
+	Key     string
+	Kind    Kind
+	Holder  string        // the current holder, if known
+	Ahead   int           // waiters before this one, if the kind has a queue
+	Left    time.Duration // time left of the holder's lease; zero if unknown
+	Waited  time.Duration
+	Err     error // why the wait ended; nil after one attempt
+}
+
+// Result returns the outcome in one word: "busy" after one attempt, "timeout" if the time
+// for the wait was over, or "cancelled".
+func (e Contended) Result() string {
+	switch {
+	case e.Err == nil:
+		return "busy"
+	case errors.Is(e.Err, errWaited), errors.Is(e.Err, context.DeadlineExceeded):
+		return "timeout"
+	}
+	return "cancelled"
 }
 
 // Failed is reported when the engine failed.
 type Failed struct {
-	Key    string
-	Waited time.Duration
-	Err    error
+	Context context.Context // of the caller
+	Name    string          // the business name; see [WithName]
+	Kind    Kind
+	Key     string
+	Waited  time.Duration
+	Err     error
 }
 
 // Renewed is reported when a renewal succeeded or failed.
 type Renewed struct {
+	Name   string // the business name; see [WithName]
+	Kind   Kind
 	Key    string
 	Holder string
 	Err    error // the renewal is retried until the lease expires
@@ -76,6 +107,8 @@ type Renewed struct {
 
 // Released is reported when a lock was released.
 type Released struct {
+	Context    context.Context // of the caller, or the one that Holding returned
+	Name       string          // the business name; see [WithName]
 	Key        string
 	Kind       Kind
 	Holder     string
@@ -86,24 +119,49 @@ type Released struct {
 
 // ReleaseFailed is reported when a release failed. The lease will expire.
 type ReleaseFailed struct {
-	Key    string
-	Holder string
-	Held   time.Duration
-	Err    error
+	Context context.Context // of the caller, or the one that Holding returned
+	Name    string          // the business name; see [WithName]
+	Kind    Kind
+	Key     string
+	Holder  string
+	Held    time.Duration
+	Err     error
 }
 
 // Lost is reported when a lock was lost before its release.
 type Lost struct {
-	Key    string
-	Kind   Kind
-	Holder string
-	Fence  uint64
-	Held   time.Duration
-	Err    error // see [LostError]
+	Context context.Context // of the caller, or the one that Holding returned
+	Name    string          // the business name; see [WithName]
+	Key     string
+	Kind    Kind
+	Holder  string
+	Fence   uint64
+	Held    time.Duration
+	Err     error // see [LostError]
+}
+
+// Reason returns the reason in one word: "expired", "max-hold", "revoked", "closed",
+// "switched", or "not-holder" if the engine no longer knew the hold.
+func (e Lost) Reason() string {
+	switch {
+	case errors.Is(e.Err, ErrExpired):
+		return "expired"
+	case errors.Is(e.Err, ErrMaxHold):
+		return "max-hold"
+	case errors.Is(e.Err, ErrRevoked):
+		return "revoked"
+	case errors.Is(e.Err, ErrClosed):
+		return "closed"
+	case errors.Is(e.Err, ErrSwitched):
+		return "switched"
+	}
+	return "not-holder"
 }
 
 // CleanedUp is reported when an acquisition without an answer was undone.
 type CleanedUp struct {
+	Name   string // the business name; see [WithName]
+	Kind   Kind
 	Key    string
 	Holder string
 	Found  bool  // the lock had been granted
@@ -128,6 +186,7 @@ func (t *Trace) and(u *Trace) *Trace {
 	return &Trace{
 		Waiting:       trace.Both(t.Waiting, u.Waiting),
 		Acquired:      trace.Both(t.Acquired, u.Acquired),
+		Holding:       trace.Chain(t.Holding, u.Holding, Acquired.with),
 		Contended:     trace.Both(t.Contended, u.Contended),
 		Failed:        trace.Both(t.Failed, u.Failed),
 		Renewed:       trace.Both(t.Renewed, u.Renewed),

@@ -106,6 +106,94 @@ var traceLaws = []law{
 			t.Errorf("Stats = %+v, want one lock acquired and released, 2s held, 3s waited", s)
 		}
 	}},
+	{"every event has the business name and the kind of its lock", func(t *testing.T, w *world) {
+		got := make(map[string]string)
+		note := func(event, name string, kind interlock.Kind) { got[event] = name + " " + kind.String() }
+		c := w.another(interlock.WithName("pay"), interlock.WithTrace(&interlock.Trace{
+			Waiting:       func(e interlock.Waiting) { note("waiting", e.Name, e.Kind) },
+			Acquired:      func(e interlock.Acquired) { note("acquired", e.Name, e.Kind) },
+			Contended:     func(e interlock.Contended) { note("contended "+e.Result(), e.Name, e.Kind) },
+			Failed:        func(e interlock.Failed) { note("failed", e.Name, e.Kind) },
+			Renewed:       func(e interlock.Renewed) { note("renewed", e.Name, e.Kind) },
+			Released:      func(e interlock.Released) { note("released", e.Name, e.Kind) },
+			ReleaseFailed: func(e interlock.ReleaseFailed) { note("release failed", e.Name, e.Kind) },
+			Lost:          func(e interlock.Lost) { note("lost "+e.Reason(), e.Name, e.Kind) },
+			CleanedUp:     func(e interlock.CleanedUp) { note("cleaned up", e.Name, e.Kind) },
+		}))
+		m := c.Mutex("k:1", interlock.Fair())
+		ctx, hold := lock(t, m)
+		_, _, _ = m.TryLock(t.Context())
+		_, _, _ = c.Mutex("k:1", interlock.Fair(), interlock.Wait(time.Second)).Lock(t.Context())
+		soon, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, _, _ = m.Lock(soon)
+		time.Sleep(10 * time.Second) // a renewal
+		unlock(t, hold)
+		ctx, hold = lock(t, m)
+		w.memory.Evict("k:1")
+		<-ctx.Done()
+		_ = hold.Unlock()
+		_, hold = lock(t, m)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
+		_ = hold.Unlock()
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply})
+		soon, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _, _ = c.Mutex("k:2", interlock.Fair()).Lock(soon)
+		c.Idle()
+		for _, event := range []string{"waiting", "acquired", "contended busy", "contended timeout", "contended cancelled", "failed", "renewed",
+			"released", "release failed", "lost not-holder", "cleaned up"} {
+			if got[event] != "pay fair" {
+				t.Errorf("the event %q has name and kind %q, want %q", event, got[event], "pay fair")
+			}
+		}
+	}},
+	{"a trace adds values to the context of the work, and finds them again at its end", func(t *testing.T, w *world) {
+		type span struct{}
+		add := func(value string) *interlock.Trace {
+			return &interlock.Trace{Holding: func(e interlock.Acquired) context.Context {
+				before, _ := e.Context.Value(span{}).(string)
+				return context.WithValue(e.Context, span{}, before+value)
+			}}
+		}
+		var released, lost any
+		c := w.another(interlock.WithTrace(add("a")), interlock.WithTrace(add("b")), interlock.WithTrace(&interlock.Trace{
+			Released: func(e interlock.Released) { released = e.Context.Value(span{}) },
+			Lost:     func(e interlock.Lost) { lost = e.Context.Value(span{}) },
+		}))
+		outer := context.WithValue(t.Context(), span{}, "outer ")
+		ctx, hold, err := c.Mutex("k:1").Lock(outer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ctx.Value(span{}); got != "outer ab" {
+			t.Errorf("the work's context has the value %q, want %q", got, "outer ab")
+		}
+		unlock(t, hold)
+		if released != "outer ab" {
+			t.Errorf("Released has the value %q, want %q", released, "outer ab")
+		}
+		ctx, hold = lock(t, c.Mutex("k:1"))
+		w.memory.Evict("k:1")
+		<-ctx.Done()
+		_ = hold.Unlock()
+		if lost != "ab" {
+			t.Errorf("Lost has the value %q, want %q", lost, "ab")
+		}
+	}},
+	{"a trace that panics while it makes the work's context leaves the lock free", func(t *testing.T, w *world) {
+		c := w.another(interlock.WithTrace(&interlock.Trace{Holding: func(interlock.Acquired) context.Context { panic("a faulty trace") }}))
+		func() {
+			defer func() { _ = recover() }()
+			_, _, _ = c.Mutex("k:1").Lock(t.Context())
+			t.Error("Lock returned, want the panic")
+		}()
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		unlock(t, hold)
+		if live := c.Stats().Live; live != 0 {
+			t.Errorf("%d locks are held, want 0", live)
+		}
+	}},
 	{"a clean-up is traced and counted (L2)", func(t *testing.T, w *world) {
 		var got []interlock.CleanedUp
 		c := w.another(interlock.WithTrace(&interlock.Trace{CleanedUp: func(e interlock.CleanedUp) { got = append(got, e) }}))
