@@ -69,7 +69,7 @@ func (c *core) releaseDropped(l *lease) {
 	res, err := c.release(l.req)
 	switch {
 	case err != nil:
-		c.unreleased(l.parent, &l.req, l.opts, time.Since(l.since), err)
+		c.unreleased(l.Parent(), &l.req, l.opts, time.Since(l.since), err)
 	case res.Outcome == engine.Released:
 		c.stats.released.Add(1)
 	}

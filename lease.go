@@ -16,8 +16,7 @@ import (
 // this process. It is also its holder's context, which saves allocations. Ownership
 // travels with that context, so no table of goroutines is needed.
 type lease struct {
-	lazyctx.Context                 // cancelled when the hold ends
-	parent          context.Context // the context Lock was called with, or the one that Trace.Holding returned
+	lazyctx.Context // cancelled when the hold ends
 
 	core  *core
 	opts  *options
@@ -34,7 +33,7 @@ type lease struct {
 }
 
 func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
-	l := &lease{core: m.core, opts: &m.opts, grant: g, parent: ctx, since: now, entries: 1}
+	l := &lease{core: m.core, opts: &m.opts, grant: g, since: now, entries: 1}
 	l.outer, _ = ctx.Value(leaseKey{}).(*lease)
 	l.Init(ctx)
 	l.first.lease = l
@@ -153,19 +152,19 @@ func (l *lease) release(now time.Time) error {
 	s.held.Add(int64(held))
 	switch {
 	case err != nil:
-		l.core.unreleased(l.parent, &l.req, l.opts, held, err)
+		l.core.unreleased(l.Parent(), &l.req, l.opts, held, err)
 		return fmt.Errorf("interlock: release %q: %w; the lease will expire", l.req.Key, err)
 	case outcome != engine.Released:
 		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: l.core.lossReason(l.req)}
 		s.lost.Add(1)
 		if t != nil && t.Lost != nil {
-			t.Lost(Lost{Context: l.parent, Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
+			t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
 		}
 		return lost
 	}
 	s.released.Add(1)
 	if t != nil && t.Released != nil {
-		t.Released(Released{Context: l.parent, Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, HandedOver: handedOver})
+		t.Released(Released{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, HandedOver: handedOver})
 	}
 	return nil
 }
@@ -190,7 +189,7 @@ func (l *lease) lose(why error) bool {
 	s.lost.Add(1)
 	s.held.Add(int64(held))
 	if t := l.opts.trace; t != nil && t.Lost != nil {
-		t.Lost(Lost{Context: l.parent, Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
+		t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
 	}
 	l.core.local.clearHolder(l)
 	return true

@@ -173,8 +173,7 @@ func (l *lease) setValues(t *Trace, waited time.Duration) {
 			_ = l.first.Unlock()
 		}
 	}()
-	l.parent = t.Holding(l.acquired(waited))
-	l.Init(l.parent)
+	l.Init(t.Holding(l.acquired(waited)))
 	traced = true
 }
 
@@ -192,7 +191,7 @@ func (l *lease) traceAcquired(t *Trace, waited time.Duration) {
 }
 
 func (l *lease) acquired(waited time.Duration) Acquired {
-	return Acquired{Context: l.parent, Name: l.opts.business, Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence,
+	return Acquired{Context: l.Parent(), Name: l.opts.business, Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence,
 		Lease: l.req.Lease, Waited: waited, Tries: l.tries, HandedOver: l.handedOver, Local: l.local}
 }
 

@@ -53,19 +53,19 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 		return l, nil, errors.Join(errNotWriting, h.err)
 	}
 	reader := &Mutex{core: l.core, key: l.req.Key, opts: *l.opts, kind: engine.Read, holder: l.req.Holder}
-	if err := reader.check(l.parent); err != nil {
+	if err := reader.check(l.Parent()); err != nil {
 		return l, nil, err
 	}
 	start := time.Now()
-	ctx, read, err := reader.acquireNew(l.parent, true)
+	ctx, read, err := reader.acquireNew(l.Parent(), true)
 	if err != nil {
-		reader.report(l.parent, err, time.Since(start))
+		reader.report(l.Parent(), err, time.Since(start))
 		return l, nil, err
 	}
 	switch h.end(); {
 	case errors.Is(h.err, ErrLost):
 		_ = read.Unlock() // another writer may have held the lock before the read lock was granted
-		return l.parent, nil, h.err
+		return l.Parent(), nil, h.err
 	case h.err != nil: // the release failed; without a retry, readers wait until the write lease expires
 		l.core.cleanUp(l.req, l.opts, l.watch.Sent())
 	}

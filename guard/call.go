@@ -20,6 +20,7 @@ type call struct {
 	attempt     string // the name of the first claim; "" once used
 	start       time.Time
 	checkedAt   time.Time   // an unused clock reading, see sentAt
+	origin      string      // the id of the execution whose outcome the call gets
 	askedEngine bool        // the call reached the engine
 	waitTimer   *time.Timer // ends the wait; nil until the call waits
 	answer      answer      // the latest answer, stored in place because it is large
@@ -270,9 +271,18 @@ func (k *call) canceled(cause error) error {
 	return fmt.Errorf("guard: %q: the context ended before the engine answered: %w", k.hash, cause)
 }
 
+// open returns the payload of a record, and notes which execution it is from.
+func (k *call) open(rec engine.Record) (what content, text []byte, err error) {
+	what, text, err = k.core.open(k.hash, rec.Result)
+	if err == nil {
+		what, text, k.origin = cutOrigin(what, text)
+	}
+	return what, text, err
+}
+
 // failedBefore returns the error of an earlier call.
 func (k *call) failedBefore(rec engine.Record) error {
-	what, text, err := k.core.open(k.hash, rec.Result)
+	what, text, err := k.open(rec)
 	if err == nil && what != failure {
 		err = fmt.Errorf("%w: the record of a failure holds no error text", ErrCorrupt)
 	}

@@ -193,8 +193,8 @@ func (g *Guard[T]) unmarshal(text []byte, v *T) error {
 }
 
 // decode returns the result in a record, or why it is not available.
-func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
-	what, text, err := g.open(key, rec.Result)
+func (g *Guard[T]) decode(k *call, rec engine.Record) (v T, err error) {
+	what, text, err := k.open(rec)
 	switch {
 	case err != nil:
 		return v, err

@@ -31,16 +31,66 @@ var (
 // A content is the kind of payload in an envelope.
 type content byte
 
-// The kinds of payload. All but the first two are tombstones: the work was done and
+// The kinds of payload. Those after the blank line are tombstones: the work was done and
 // must not run again, but there is no result to return.
 const (
-	value     content = 'v'
-	failure   content = 'f' // the text of an error
+	value         content = 'v'
+	failure       content = 'f' // the text of an error
+	tracedValue   content = 'V' // a value after the id of its execution
+	tracedFailure content = 'F'
+
 	nothing   content = 'w' // the policy stores no result
 	tooLarge  content = 'l'
 	unencoded content = 'e'
 	noSpace   content = 'n'
 )
+
+// sensitive reports whether the payload comes from the work.
+func (what content) sensitive() bool {
+	switch what {
+	case value, failure, tracedValue, tracedFailure:
+		return true
+	}
+	return false
+}
+
+const maxOrigin = 255 // bytes
+
+// withOrigin puts the id of an execution before its result:
+//
+//	n | n bytes: the id | text
+func withOrigin(what content, text []byte, origin string) (content, []byte) {
+	switch {
+	case origin == "":
+		return what, text
+	case what == value:
+		what = tracedValue
+	case what == failure:
+		what = tracedFailure
+	default:
+		return what, text
+	}
+	out := make([]byte, 0, 1+len(origin)+len(text))
+	out = append(append(out, byte(len(origin))), origin...)
+	return what, append(out, text...)
+}
+
+// cutOrigin undoes withOrigin.
+func cutOrigin(what content, text []byte) (content, []byte, string) {
+	switch what {
+	case tracedValue:
+		what = value
+	case tracedFailure:
+		what = failure
+	default:
+		return what, text, ""
+	}
+	if len(text) == 0 || len(text) < 1+int(text[0]) {
+		return what, nil, "" // the codec rejects it
+	}
+	n := 1 + int(text[0])
+	return what, text[n:], string(text[1:n])
+}
 
 // An envelope is the stored form of a result:
 //
@@ -89,7 +139,7 @@ func (c *core) open(key string, envelope []byte) (content, []byte, error) {
 		text, err := c.ring.unseal(key, what, envelope)
 		return what, text, err
 	}
-	if c.ring != nil && (what == value || what == failure) {
+	if c.ring != nil && what.sensitive() {
 		return 0, nil, fmt.Errorf("%w: it is not encrypted, but this guard encrypts; it was stored before Encrypt was set, or by another program", ErrCorrupt)
 	}
 	if envelope[0] == localVersion {

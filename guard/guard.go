@@ -119,7 +119,7 @@ func (g *Guard[T]) Begin(ctx context.Context, key Key) (context.Context, *Claim[
 			c.claim.retract(nil)
 		}
 	}()
-	k.report(&c.claim, c.replayed, err)
+	k.report(ctx, &c.claim, c.replayed, err)
 	reported = true
 	if err != nil {
 		return ctx, nil, err
@@ -136,7 +136,7 @@ func (g *Guard[T]) begin(ctx context.Context, k *call, c *Claim[T]) (context.Con
 	case err != nil:
 		return ctx, err
 	case a.unguarded == nil && !a.rec.Granted:
-		v, err := g.decode(k.hash, a.rec)
+		v, err := g.decode(k, a.rec)
 		if err != nil {
 			return ctx, k.noResult(err)
 		}
@@ -199,7 +199,7 @@ func (g *Guard[T]) askResolver(ctx context.Context, k *call, c *Claim[T], before
 }
 
 // report counts and traces the verdict of a call.
-func (k *call) report(granted *claim, replayed bool, err error) {
+func (k *call) report(ctx context.Context, granted *claim, replayed bool, err error) {
 	c := k.core
 	v := verdictOf(granted.unguarded, replayed, err)
 	var waited time.Duration
@@ -217,7 +217,7 @@ func (k *call) report(granted *claim, replayed bool, err error) {
 		k.reportDegraded(granted)
 	}
 	if t := c.trace; t != nil && t.Checked != nil {
-		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, Coalesced: !k.askedEngine, Local: granted.localOnly, Err: err}
+		e := Checked{Context: ctx, Origin: k.origin, Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, Coalesced: !k.askedEngine, Local: granted.localOnly, Err: err}
 		if err == nil {
 			e.Err = granted.unguarded
 		}

@@ -30,6 +30,7 @@ type claim struct {
 	fence       uint64
 	engineStart int64     // when it was granted by the engine's clock, in nanoseconds since 1970
 	startedAt   time.Time // when it was granted by this process's clock, for durations
+	origin      string    // see Trace.Executing
 	lease       watchdog.Lease
 
 	closed atomic.Pointer[closeReason] // nil while the claim is open
@@ -66,13 +67,23 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 	if c.detached && a.ledger != nil { // no lease ends unguarded work, so it must end with its caller's context
 		ctx = context.WithoutCancel(ctx)
 	}
-	k.Init(ctx)
 	if k.ledger == nil {
+		k.Init(ctx)
 		k.startedAt = time.Now()
 		c.tasks.Begin() // Close waits for unguarded work, too
 		c.unguarded.Add(1)
 		return
 	}
+	if t := c.trace; t != nil && t.Executing != nil {
+		ctx = k.traceExecuting(ctx, t, a)
+	}
+	k.watch(ctx, a)
+}
+
+// watch begins the claim's context and its renewal.
+func (k *claim) watch(ctx context.Context, a *answer) {
+	c := k.core
+	k.Init(ctx)
 	k.lease.Init(c.clock, k.req.Key, c.policy.Lease, a.sent, k.startedAt, watchdog.Terms{MaxHold: c.policy.MaxHold})
 	if k.req.Lease != c.policy.Lease { // a window's first lease may be longer
 		k.lease.Trust(watchdog.SafeUntil(a.sent, k.req.Lease))
@@ -83,6 +94,24 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 		c.inflight.setRunning(k.entry, k)
 	}
 	c.watchdog.Add(k, k.startedAt)
+}
+
+// traceExecuting returns the context of the work, as the trace made it. If the trace
+// panics, the claim is freed: its work does not begin.
+func (k *claim) traceExecuting(ctx context.Context, t *Trace, a *answer) context.Context {
+	traced := false
+	defer func() {
+		if !traced {
+			k.watch(ctx, a)
+			k.retract(nil)
+		}
+	}()
+	inner, origin := t.Executing(Executing{Context: ctx, Guard: k.core.policy.Name, Key: k.req.Key, Fence: k.fence})
+	if len(origin) <= maxOrigin {
+		k.origin = origin
+	}
+	traced = true
+	return inner
 }
 
 // Value returns the claim itself for package guard's own key.
@@ -177,7 +206,7 @@ func (k *claim) lose(why error) {
 	c.stats.lost.Add(1)
 	c.stats.took.Add(int64(took))
 	if t := c.trace; t != nil && t.Lost != nil {
-		t.Lost(Lost{Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why})
+		t.Lost(Lost{Context: k.Parent(), Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why})
 	}
 }
 

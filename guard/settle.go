@@ -52,6 +52,7 @@ func (k *claim) settleUnknown() error {
 
 // settleWith settles a claim with text in an envelope.
 func (k *claim) settleWith(s engine.Settlement, what content, text []byte, e Ending, why error, buf *encodeBuffer) (err error) {
+	what, text = withOrigin(what, text, k.origin)
 	if s.Result, err = k.core.pack(k.req.Key, what, text, buf); err != nil {
 		// Encryption fails without randomness. A tombstone needs none, and must be
 		// stored so that the work does not run again.
@@ -190,7 +191,7 @@ func (k *claim) report(e Ending, why error, now time.Time) {
 	c := k.core
 	c.stats.countEnding(e)
 	if t := c.trace; t != nil && t.Settled != nil {
-		t.Settled(Settled{Guard: c.policy.Name, Key: k.req.Key, Ending: e, Fence: k.fence, Took: now.Sub(k.startedAt), Err: why})
+		t.Settled(Settled{Context: k.Parent(), Guard: c.policy.Name, Key: k.req.Key, Ending: e, Fence: k.fence, Took: now.Sub(k.startedAt), Err: why})
 	}
 }
 

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"cmp"
+	"context"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/trace"
@@ -11,6 +13,13 @@ import (
 // them.
 type Trace struct {
 	Checked func(Checked) // a call got its verdict
+
+	// Executing is called before the work of a claim runs. The work's context is the one
+	// that it returns. It also returns an id of this execution, of at most 255 bytes and
+	// possibly empty. The record keeps it with the result, and duplicates find it in
+	// Checked.Origin.
+	Executing func(Executing) (context.Context, string)
+
 	Settled func(Settled) // a claim ended
 	Renewed func(Renewed) // a claim was renewed, or a renewal failed
 	Lost    func(Lost)    // a claim was lost while the work ran
@@ -36,15 +45,25 @@ const (
 
 // Checked is reported for every call when its verdict is known.
 type Checked struct {
+	Context   context.Context // of the caller
 	Guard     string
 	Key       string
 	Verdict   Verdict
 	Fence     uint64        // the fence of the claim; zero unless granted
 	Left      time.Duration // time until a repeat is accepted; zero if unknown
 	Waited    time.Duration
-	Coalesced bool  // answered in this process, without asking the engine
-	Local     bool  // granted by this process alone
-	Err       error // the caller's error, or why the work runs unguarded
+	Coalesced bool   // answered in this process, without asking the engine
+	Local     bool   // granted by this process alone
+	Origin    string // the id of the execution whose outcome the call got; see Trace.Executing
+	Err       error  // the caller's error, or why the work runs unguarded
+}
+
+// Executing is passed to Trace.Executing when a claim was granted.
+type Executing struct {
+	Context context.Context // of the caller
+	Guard   string
+	Key     string
+	Fence   uint64
 }
 
 // An Ending is how a claim ended.
@@ -64,12 +83,13 @@ const (
 
 // Settled is reported when a claim ended.
 type Settled struct {
-	Guard  string
-	Key    string
-	Ending Ending
-	Fence  uint64
-	Took   time.Duration // time since the claim was granted
-	Err    error         // why the result is not stored
+	Context context.Context // of the work
+	Guard   string
+	Key     string
+	Ending  Ending
+	Fence   uint64
+	Took    time.Duration // time since the claim was granted
+	Err     error         // why the result is not stored
 }
 
 // Renewed is reported after each renewal of a claim.
@@ -81,11 +101,12 @@ type Renewed struct {
 
 // Lost is reported when a claim was lost while the work ran.
 type Lost struct {
-	Guard string
-	Key   string
-	Fence uint64
-	Took  time.Duration // time since the claim was granted
-	Err   error         // the reason, as in interlock.LostError
+	Context context.Context // of the work
+	Guard   string
+	Key     string
+	Fence   uint64
+	Took    time.Duration // time since the claim was granted
+	Err     error         // the reason, as in interlock.LostError
 }
 
 // Cleaned is reported when a claim whose reply was lost was undone.
@@ -105,10 +126,28 @@ func (t *Trace) and(u *Trace) *Trace {
 		return t
 	}
 	return &Trace{
-		Checked: trace.Both(t.Checked, u.Checked),
-		Settled: trace.Both(t.Settled, u.Settled),
-		Renewed: trace.Both(t.Renewed, u.Renewed),
-		Lost:    trace.Both(t.Lost, u.Lost),
-		Cleaned: trace.Both(t.Cleaned, u.Cleaned),
+		Checked:   trace.Both(t.Checked, u.Checked),
+		Executing: bothExecuting(t.Executing, u.Executing),
+		Settled:   trace.Both(t.Settled, u.Settled),
+		Renewed:   trace.Both(t.Renewed, u.Renewed),
+		Lost:      trace.Both(t.Lost, u.Lost),
+		Cleaned:   trace.Both(t.Cleaned, u.Cleaned),
+	}
+}
+
+// bothExecuting returns a function that calls f, and then g with the context that f
+// returned. The id of the execution is the first that is not empty.
+func bothExecuting(f, g func(Executing) (context.Context, string)) func(Executing) (context.Context, string) {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
+	}
+	return func(e Executing) (context.Context, string) {
+		ctx, first := f(e)
+		e.Context = ctx
+		ctx, second := g(e)
+		return ctx, cmp.Or(first, second)
 	}
 }

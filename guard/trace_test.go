@@ -3,6 +3,7 @@ package guard_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -56,6 +57,57 @@ var traceLaws = []law{
 			_, _, _ = g.Begin(t.Context(), key)
 		}()
 		do(t, process[string](t, w, strict), key, work("a", 0), "a") // no work had begun
+	}},
+	{"a duplicate learns which execution its answer is from, and the work runs under the trace's context", func(t *testing.T, w *world) {
+		type span struct{}
+		var settled any
+		n := 0
+		tr := &guard.Trace{
+			Executing: func(e guard.Executing) (context.Context, string) {
+				n++
+				return context.WithValue(e.Context, span{}, n), fmt.Sprint("execution ", n)
+			},
+			Settled: func(s guard.Settled) { settled = s.Context.Value(span{}) },
+		}
+		keepErrors := order
+		keepErrors.Name, keepErrors.OnError = "keep", guard.Keep
+		ring, err := guard.NewRing(guard.Secret{Name: "a", Key: bytes.Repeat([]byte("k"), 32)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, options := range [][]guard.Option{nil, {guard.Encrypt(ring)}} {
+			for _, fail := range []error{nil, errNo} {
+				n = 0
+				k := guard.Of("ann", fmt.Sprint(i, fail))
+				var ran any
+				g := process[string](t, w, keepErrors, append(options, guard.WithTrace(&guard.Trace{Executing: func(e guard.Executing) (context.Context, string) { return e.Context, "" }}), guard.WithTrace(tr))...)
+				_, _ = g.Do(t.Context(), k, func(ctx context.Context) (string, error) { ran = ctx.Value(span{}); return "a", fail })
+				if ran != 1 || settled != 1 {
+					t.Errorf("the contexts of the work and of its settlement have %v and %v, want 1 and 1", ran, settled)
+				}
+				var got guard.Checked
+				other := process[string](t, w, keepErrors, append(options, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) { got = c }}))...)
+				v, err := other.Do(t.Context(), k, func(context.Context) (string, error) { return "again", nil })
+				if got.Origin != "execution 1" {
+					t.Errorf("with options %d and error %v, a duplicate learns of %q, want %q", i, fail, got.Origin, "execution 1")
+				}
+				if fail == nil && v != "a" || fail != nil && !errors.Is(err, guard.ErrFailed) {
+					t.Errorf("a duplicate got %q and %v, want the outcome of the first call", v, err)
+				}
+			}
+		}
+	}},
+	{"a trace that panics before the work leaves no claim behind", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict, guard.WithTrace(&guard.Trace{Executing: func(guard.Executing) (context.Context, string) { panic("boom") }}))
+		func() {
+			defer func() { _ = recover() }()
+			_, _, _ = g.Begin(t.Context(), key)
+			t.Error("Begin returned, want the panic")
+		}()
+		do(t, process[string](t, w, strict), key, work("a", 0), "a")
+		if running := g.Stats().Running; running != 0 {
+			t.Errorf("%d claims are held, want 0", running)
+		}
 	}},
 	{"loss, renewal and clean-up are traced", func(t *testing.T, w *world) {
 		var lost, renewed, cleaned int

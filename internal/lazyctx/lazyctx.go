@@ -32,6 +32,9 @@ var ended = new(cancellable)
 // Init derives the context from parent.
 func (c *Context) Init(parent context.Context) { c.parent = parent }
 
+// Parent returns the context that Init was called with.
+func (c *Context) Parent() context.Context { return c.parent }
+
 // Begun reports whether Init was called.
 func (c *Context) Begun() bool { return c.parent != nil }
 
