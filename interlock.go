@@ -40,6 +40,17 @@ func (c *Client) With(opts ...Option) *Client {
 // Prefix returns the prefix of every key of the client; see the option [Prefix].
 func (c *Client) Prefix() string { return c.opts.prefix }
 
+// Values returns the values that [WithValue] attached for key, the latest first.
+func (c *Client) Values(key any) []any {
+	var values []any
+	for v := c.opts.values; v != nil; v = v.next {
+		if v.key == key {
+			values = append(values, v.value)
+		}
+	}
+	return values
+}
+
 // Engine returns the engine of the client.
 func (c *Client) Engine() engine.Engine { return c.core.engine }
 

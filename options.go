@@ -107,6 +107,18 @@ func WithTrace(t *Trace) Option {
 	return func(o *options) { o.trace = o.trace.and(t) }
 }
 
+// WithValue attaches a value to a client, for packages on top of this one; see
+// [Client.Values]. As with context.WithValue, the key has a type of the package.
+func WithValue(key, value any) Option {
+	return func(o *options) { o.values = &clientValue{key, value, o.values} }
+}
+
+// A clientValue is a value of WithValue, before those set earlier.
+type clientValue struct {
+	key, value any
+	next       *clientValue
+}
+
 // A Backoff returns how long to pause after the given number of refused tries,
 // counted from 1.
 type Backoff func(tries int) time.Duration
@@ -142,6 +154,7 @@ type options struct {
 	business  string // of the lock
 	poll      Backoff
 	trace     *Trace
+	values    *clientValue
 	err       error // the first invalid option
 }
 

@@ -201,6 +201,19 @@ type Capabilities struct {
 	// an outage of one server does not affect the keys of another. It does not
 	// block. Nil or an empty name means that all keys share a server.
 	Node func(key string) string
+
+	// Observe calls f after each request to a server, until stop is called. f runs
+	// in the goroutine of the request, so it must be quick. Nil means that the engine
+	// has no servers.
+	Observe func(f func(ServerCall)) (stop func())
+}
+
+// A ServerCall is one request to a server of the engine.
+type ServerCall struct {
+	Operation string // such as the name of a script
+	Node      string // the server; empty if the engine has only one
+	Took      time.Duration
+	Err       error // why there was no valid answer; a refused lock is an answer
 }
 
 // Has reports whether the engine supports locks of kind k.

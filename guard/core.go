@@ -55,6 +55,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	if err := errors.Join(p.Check(), errors.Join(s.errs...)); err != nil {
 		return nil, err
 	}
+	s.trace = clientTrace(client).and(s.trace)
 	e := client.Engine()
 	caps := e.Capabilities()
 	if caps.Ledger == nil {

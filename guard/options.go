@@ -3,6 +3,8 @@ package guard
 import (
 	"context"
 	"fmt"
+
+	"github.com/interlock-go/interlock"
 )
 
 // An Option sets what is not part of a [Policy].
@@ -101,6 +103,22 @@ func HashWith(secret []byte) Option {
 // WithTrace adds a trace to those set before.
 func WithTrace(t *Trace) Option {
 	return func(s *settings) { s.trace = s.trace.and(t) }
+}
+
+// TraceGuards is an option of a client. Every guard on the client, those of directives and
+// middleware included, reports to t and to the traces set before.
+func TraceGuards(t *Trace) interlock.Option {
+	return interlock.WithValue(traceKey{}, t)
+}
+
+type traceKey struct{}
+
+// clientTrace returns the traces of TraceGuards as one.
+func clientTrace(client *interlock.Client) (t *Trace) {
+	for _, v := range client.Values(traceKey{}) {
+		t = v.(*Trace).and(t)
+	}
+	return t
 }
 
 // Detached lets work continue when its caller's context ends. The work's context keeps

@@ -109,6 +109,21 @@ var traceLaws = []law{
 			t.Errorf("%d claims are held, want 0", running)
 		}
 	}},
+	{"guards report to the traces of their client", func(t *testing.T, w *world) {
+		var seen []string
+		note := func(name string) *guard.Trace {
+			return &guard.Trace{Checked: func(c guard.Checked) { seen = append(seen, name+" "+c.Guard) }}
+		}
+		client := interlock.New(w.engine, guard.TraceGuards(note("first"))).With(guard.TraceGuards(note("second")))
+		g := guard.Must(guard.New[string](client, order, guard.WithTrace(note("own"))))
+		do(t, g, key, work("a", 0), "a")
+		if want := []string{"first order", "second order", "own order"}; !slices.Equal(seen, want) {
+			t.Errorf("traced %q, want %q", seen, want)
+		}
+		if err := client.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}},
 	{"loss, renewal and clean-up are traced", func(t *testing.T, w *world) {
 		var lost, renewed, cleaned int
 		tr := &guard.Trace{

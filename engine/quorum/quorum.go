@@ -32,6 +32,7 @@
 package quorum
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -127,6 +128,9 @@ func (e *Engine) capabilities() engine.Capabilities {
 		if n.caps.Notifier != nil {
 			combined.Notifier = notifier{e}
 		}
+		if n.caps.Observe != nil {
+			can.Observe = e.observe
+		}
 		if n.caps.Inspector != nil {
 			inspectors++
 		}
@@ -135,6 +139,24 @@ func (e *Engine) capabilities() engine.Capabilities {
 		combined.Inspector = inspector{e}
 	}
 	return combined
+}
+
+// observe reports the requests to the servers of all nodes.
+func (e *Engine) observe(f func(engine.ServerCall)) (stop func()) {
+	var stops []func()
+	for _, n := range e.nodes {
+		if n.caps.Observe != nil {
+			stops = append(stops, n.caps.Observe(func(c engine.ServerCall) {
+				c.Node = cmp.Or(c.Node, n.name)
+				f(c)
+			}))
+		}
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
 }
 
 // withoutFencer returns the first node that cannot raise a fence, or nil.

@@ -66,7 +66,7 @@ func AckTimeout(d time.Duration) Option {
 // returns how many acknowledgements are missing.
 func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing int, err error) {
 	if e.acks == NoAcks {
-		reply, err = e.client.Eval(ctx, c)
+		reply, err = e.eval(ctx, c)
 		return reply, 0, err
 	}
 	// All keys of a call are in one slot, so the first decides which primary is asked.
@@ -74,7 +74,7 @@ func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing i
 		return Reply{}, 0, err
 	}
 	c.AckTimeout = e.ackTimeout
-	reply, err = e.client.Eval(ctx, c)
+	reply, err = e.eval(ctx, c)
 	return reply, max(0, c.Acks-reply.Acked), err
 }
 
@@ -129,7 +129,7 @@ func (e *Engine) countReplicas(ctx context.Context, key string) (int, error) {
 	c := e.call(replicasScript)
 	defer c.free()
 	c.keys(key)
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	return int(reply.Int), err
 }
 

@@ -70,7 +70,7 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	// late batch only costs each call a second one.
 	c.Args[0] = strconv.FormatInt(deadline, 10)
 	// The batch outlives the context of each caller.
-	reply, err := e.client.Eval(context.Background(), c)
+	reply, err := e.eval(context.Background(), c)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 		}
 		c.args(item.holder, item.attempt)
 	}
-	reply, err := e.client.Eval(context.Background(), c)
+	reply, err := e.eval(context.Background(), c)
 	if err != nil {
 		return err
 	}

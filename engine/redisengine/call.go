@@ -1,10 +1,13 @@
 package redisengine
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
 // calls are reused: acquiring and releasing a lock allocates only the strings that
@@ -26,6 +29,28 @@ func (c *Call) free() {
 	clear(c.Args)
 	c.Keys, c.Args, c.Renewal, c.late, c.Acks, c.AckTimeout = c.Keys[:0], c.Args[:0], false, lateGrant{}, 0, 0
 	calls.Put(c)
+}
+
+// eval runs a call and reports it to the observers.
+func (e *Engine) eval(ctx context.Context, c *Call) (Reply, error) {
+	if !e.calls.Active() {
+		return e.client.Eval(ctx, c)
+	}
+	operation, node, start := c.Script.Name, e.nodeOf(c), time.Now()
+	reply, err := e.client.Eval(ctx, c)
+	e.calls.Call(engine.ServerCall{Operation: operation, Node: node, Took: time.Since(start), Err: err})
+	return reply, err
+}
+
+// nodeOf returns the address of the server that a call goes to, as far as it is known.
+func (e *Engine) nodeOf(c *Call) string {
+	switch {
+	case e.cluster != nil && len(c.Keys) > 0:
+		return e.cluster.LastPrimary(c.Keys[0])
+	case e.cluster == nil && e.address != nil && len(e.address.hosts) == 1:
+		return e.address.hosts[0]
+	}
+	return ""
 }
 
 // keys and args append to a call. Their order is that in the head of each .lua file.

@@ -130,7 +130,7 @@ func (e *Engine) claimMany(batch []*batchItem) error {
 		c.keys(e.resultEntry(item.name))
 	}
 	c.Args[0] = e.clock.text(deadline)
-	reply, err := e.client.Eval(context.Background(), c)
+	reply, err := e.eval(context.Background(), c)
 	if err != nil {
 		return err
 	}

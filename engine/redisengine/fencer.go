@@ -25,7 +25,7 @@ func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 	defer c.free()
 	c.keys(name, fenceCounter(name))
 	c.args(r.Holder, r.Attempt, strconv.FormatUint(fence, 10), strconv.FormatUint(r.FenceReserve, 10), e.counterLife(r.Lease))
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	switch {
 	case err != nil:
 		return e.explain(ctx, name, raiseFenceScript, err)

@@ -29,7 +29,7 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	}
 	c := e.call(incarnationScript)
 	defer c.free()
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	if err == nil && len(reply.List) != 3 {
 		err = fmt.Errorf("the reply has %d items, want 3", len(reply.List))
 	}

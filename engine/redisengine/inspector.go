@@ -132,7 +132,7 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 		c.args(string(e.mode()), strconv.FormatInt(revocationLife.Milliseconds(), 10))
 	}
 	c.args(leasePrefix(name))
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	switch {
 	case err != nil:
 		return inspection{}, e.explain(ctx, name, s, err)
@@ -150,7 +150,7 @@ func (e *Engine) notifyClients(ctx context.Context, ids []string) {
 			c.keys(clientKey(id))
 		}
 		c.args(string(e.mode()))
-		_, _ = e.client.Eval(ctx, c)
+		_, _ = e.eval(ctx, c)
 		c.free()
 	}
 }

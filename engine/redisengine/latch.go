@@ -24,7 +24,7 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 		attempt = permitName(&r)
 	}
 	c.args(strconv.Itoa(r.Limit), attempt, e.lease.text(r.Lease), string(e.mode()))
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	switch {
 	case err != nil:
 		return 0, e.explain(ctx, name, countDownScript, err)

@@ -62,6 +62,6 @@ func (e *Engine) abandoned(ctx context.Context, tombstone string) bool {
 	c := e.call(abandonedScript)
 	defer c.free()
 	c.keys(tombstone)
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	return err == nil && reply.Int == 1
 }

@@ -77,7 +77,7 @@ func (l ledger) undoClaim(ctx context.Context, c *engine.Claim, tookOver bool) e
 	} else {
 		call := l.settleCall(name, &s)
 		defer call.free()
-		_, err = l.client.Eval(ctx, call)
+		_, err = l.eval(ctx, call)
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func (l ledger) lookup(ctx context.Context, key string, s *Script) (engine.Recor
 		c.keys(l.recordChannel(name))
 		c.args(string(l.mode()))
 	}
-	reply, err := l.client.Eval(ctx, c)
+	reply, err := l.eval(ctx, c)
 	if err != nil {
 		return engine.Record{}, l.explain(ctx, name, s, err)
 	}

@@ -20,7 +20,7 @@ func (e *Engine) ReadNote(ctx context.Context, name string) (engine.Note, error)
 	c := e.call(readNoteScript)
 	defer c.free()
 	c.keys(noteKey(key))
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	if err == nil && len(reply.List) != 3 {
 		err = fmt.Errorf("the reply has %d items, want 3", len(reply.List))
 	}
@@ -42,7 +42,7 @@ func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint6
 	defer c.free()
 	c.keys(noteKey(key))
 	c.args(text, strconv.FormatUint(version, 10))
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	switch {
 	case err != nil:
 		return e.explain(ctx, key, writeNoteScript, err)

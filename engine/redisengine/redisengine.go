@@ -25,6 +25,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/trace"
 )
 
 var (
@@ -69,6 +70,7 @@ type Engine struct {
 	settlements merger
 
 	notifier *notifier
+	calls    trace.Hooks[engine.ServerCall]
 	dialed   atomic.Uint64 // number of connections
 	closed   atomic.Bool
 }
@@ -185,6 +187,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 		// Each node has its own clock and incarnation.
 		c.LateGrant, c.Shard, c.Node, c.Incarnations = 0, e.shard, e.node, nil
 	}
+	c.Observe = e.calls.Add
 	if e.discover() != nil {
 		c.Prober = e
 	}

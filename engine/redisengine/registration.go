@@ -24,7 +24,7 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 	// Since is in UTC with nanoseconds, so that every process reads the same time.
 	c.args(strconv.FormatInt(ceil(life), 10), "name", m.Name, "host", m.Host,
 		"pid", strconv.Itoa(m.PID), "since", m.Since.UTC().Format(time.RFC3339Nano))
-	if _, err := e.client.Eval(ctx, c); err != nil {
+	if _, err := e.eval(ctx, c); err != nil {
 		return e.explain(ctx, m.ID, registerScript, err)
 	}
 	return nil
@@ -62,7 +62,7 @@ func (e *Engine) members(ctx context.Context, ids []string) (known []engine.Memb
 	for _, id := range ids {
 		c.keys(clientKey(id))
 	}
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	// Four fields describe each client: name, host, PID and since.
 	if err == nil && len(reply.List) != 4*len(ids) {
 		err = fmt.Errorf("%d answers about %d clients", len(reply.List)/4, len(ids))

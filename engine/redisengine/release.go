@@ -70,7 +70,7 @@ func (e *Engine) sendRelease(ctx context.Context, name string, r *engine.Request
 		// queues.
 		c.args(boolArg(e.redisson), leasePrefix(name))
 	}
-	return e.client.Eval(ctx, c)
+	return e.eval(ctx, c)
 }
 
 // boolArg returns a flag as the scripts read it.

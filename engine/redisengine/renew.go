@@ -114,7 +114,7 @@ func (e *Engine) sendRenewals(ctx context.Context, b *renewals, chosen []int) (R
 			c.args("-")
 		}
 	}
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	if err == nil && len(reply.List) != len(chosen) {
 		err = fmt.Errorf("%d answers to %d renewals", len(reply.List), len(chosen))
 	}

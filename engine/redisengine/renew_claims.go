@@ -49,7 +49,7 @@ func (e *Engine) sendClaims(ctx context.Context, cs []engine.Claim, names []stri
 	for _, i := range chosen {
 		c.keys(e.resultEntry(names[i]))
 	}
-	reply, err := e.client.Eval(ctx, c)
+	reply, err := e.eval(ctx, c)
 	if err == nil && len(reply.List) != len(chosen) {
 		err = fmt.Errorf("%d answers to %d renewals", len(reply.List), len(chosen))
 	}

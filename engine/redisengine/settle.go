@@ -38,7 +38,7 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 	defer c.free()
 	c.keys(e.lockEntry(name), e.resultEntry(name), e.recordChannel(name), e.claimTombstone(name, s.Attempt))
 	c.args(entryAttempt(s.Attempt), string(e.mode()), e.tombstoneLife(s.Lease))
-	return e.client.Eval(ctx, c)
+	return e.eval(ctx, c)
 }
 
 // settleArgs adds the arguments with which settle.lua publishes. In a cluster the number of
@@ -120,7 +120,7 @@ func (e *Engine) settleMany(batch []*batchItem) error {
 		c.keys(e.resultEntry(item.name))
 	}
 	// The batch outlives the context of each caller; the client's timeout bounds it.
-	reply, err := e.client.Eval(context.Background(), c)
+	reply, err := e.eval(context.Background(), c)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -35,6 +36,9 @@ func (e *Engine) combinedCapabilities() engine.Capabilities {
 	if a.Shard != nil || b.Shard != nil {
 		c.Shard = e.shard
 	}
+	if a.Observe != nil || b.Observe != nil {
+		c.Observe = e.observe
+	}
 	if a.Node != nil || b.Node != nil {
 		c.Node = e.node
 	}
@@ -47,6 +51,24 @@ func (e *Engine) shard(key string) int {
 		return shard(key)
 	}
 	return 0
+}
+
+// observe reports the requests to the servers of both sides.
+func (e *Engine) observe(f func(engine.ServerCall)) (stop func()) {
+	var stops []func()
+	for _, s := range e.shared {
+		if s.caps.Observe != nil {
+			stops = append(stops, s.caps.Observe(func(c engine.ServerCall) {
+				c.Node = cmp.Or(c.Node, string(s.side))
+				f(c)
+			}))
+		}
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
 }
 
 // node returns the node on the active side.
