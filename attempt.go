@@ -91,7 +91,7 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 	a.takeTurn()
 	g, err := a.retry(ctx)
 	if a.waiting {
-		m.core.stats.waiting.Add(-1)
+		m.opts.counters.waiting.Add(-1)
 	}
 	switch {
 	case err == nil:
@@ -186,7 +186,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	}
 	if !a.waiting {
 		a.waiting = true
-		m.core.stats.waiting.Add(1)
+		m.opts.counters.waiting.Add(1)
 		if t := m.opts.trace; t != nil && t.Waiting != nil {
 			t.Waiting(Waiting{Key: a.req.Key, Name: m.opts.business, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}

@@ -65,13 +65,13 @@ func (c *core) dropAll(why error) int {
 
 // releaseDropped releases the lock of a hold that was ended from outside.
 func (c *core) releaseDropped(l *lease) {
-	c.stats.dropped.Add(1)
+	l.opts.counters.dropped.Add(1)
 	res, err := c.release(l.req)
 	switch {
 	case err != nil:
-		c.unreleased(l.Parent(), &l.req, l.opts, time.Since(l.since), err)
+		l.opts.unreleased(l.Parent(), &l.req, time.Since(l.since), err)
 	case res.Outcome == engine.Released:
-		c.stats.released.Add(1)
+		l.opts.counters.released.Add(1)
 	}
 }
 

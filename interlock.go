@@ -27,6 +27,7 @@ func New(e engine.Engine, opts ...Option) *Client {
 		e = memory.New()
 	}
 	c := &Client{core: newCore(e), opts: options{lease: DefaultLease}.with(opts)}
+	c.opts.named = c.core.stats.of(c.opts.business)
 	c.core.registration.init(c.core, c.opts.name)
 	return c
 }
@@ -57,11 +58,7 @@ func (c *Client) Engine() engine.Engine { return c.core.engine }
 // Mutex returns the lock named key. It costs nothing and sends nothing: errors
 // in key or opts are returned when the lock is acquired.
 func (c *Client) Mutex(key string, opts ...Option) *Mutex {
-	m := c.lock(engine.Exclusive, key, opts)
-	if m.opts.fair {
-		m.setKind(engine.Fair)
-	}
-	return m
+	return c.lock(engine.Exclusive, key, opts)
 }
 
 // lock returns a lock of the given kind.
@@ -74,6 +71,9 @@ func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
 	if m.opts.err == nil {
 		m.opts.err = checkKey(m.key)
 	}
+	if kind == engine.Exclusive && m.opts.fair {
+		kind = engine.Fair
+	}
 	m.setKind(kind)
 	return m
 }
@@ -82,6 +82,10 @@ func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
 // the kind, or grants no lease of that length.
 func (m *Mutex) setKind(kind engine.Kind) {
 	m.kind = kind
+	if m.opts.named == nil { // the client has another business name
+		m.opts.named = m.core.stats.of(m.opts.business)
+	}
+	m.opts.counters = m.opts.named.kind(kind)
 	if m.opts.err == nil && !m.core.caps.Has(kind) {
 		m.opts.err = unsupported(m.core.engine, kind.String()+" locks")
 	}
@@ -137,7 +141,8 @@ type core struct {
 	agreements   agreements
 	closeHooks   closeHooks
 	detached     detach.Source
-	stats        counters
+	stats        statsTable
+	guardStats   counters // what guards report to the client
 	warned       warned
 
 	queueRefused atomic.Bool // the engine does not let plain locks queue; see stopTurning

@@ -147,16 +147,16 @@ func (l *lease) unlockLost(last bool) error {
 func (l *lease) release(now time.Time) error {
 	handedOver, outcome, err := l.core.local.release(l)
 	held := now.Sub(l.since)
-	s, t := &l.core.stats, l.opts.trace
+	s, t := l.opts.counters, l.opts.trace
 	s.live.Add(-1)
-	s.held.Add(int64(held))
+	s.hold.Observe(held)
 	switch {
 	case err != nil:
-		l.core.unreleased(l.Parent(), &l.req, l.opts, held, err)
+		l.opts.unreleased(l.Parent(), &l.req, held, err)
 		return fmt.Errorf("interlock: release %q: %w; the lease will expire", l.req.Key, err)
 	case outcome != engine.Released:
 		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: l.core.lossReason(l.req)}
-		s.lost.Add(1)
+		s.countLost(lost.Err)
 		if t != nil && t.Lost != nil {
 			t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
 		}
@@ -184,10 +184,10 @@ func (l *lease) lose(why error) bool {
 	l.core.watchdog.Remove(l)
 	l.End(lost)
 	held := time.Since(l.since)
-	s := &l.core.stats
+	s := l.opts.counters
 	s.live.Add(-1)
-	s.lost.Add(1)
-	s.held.Add(int64(held))
+	s.countLost(why)
+	s.hold.Observe(held)
 	if t := l.opts.trace; t != nil && t.Lost != nil {
 		t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
 	}
@@ -205,9 +205,9 @@ func (l *lease) Gone(err error)           { l.lose(watchdog.LossReason(err, ErrR
 // Renewed counts and traces the result of a renewal.
 func (l *lease) Renewed(err error) {
 	if err == nil {
-		l.core.stats.renewed.Add(1)
+		l.opts.counters.renewed.Add(1)
 	} else {
-		l.core.stats.renewFailed.Add(1)
+		l.opts.counters.renewFailed.Add(1)
 	}
 	if t := l.opts.trace; t != nil && t.Renewed != nil {
 		t.Renewed(Renewed{Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Err: err})

@@ -147,7 +147,7 @@ func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQue
 
 // wait waits in the queue until the lock or the lead is handed over.
 func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, w *waiter) (grant, error) {
-	waiting := &q.core.stats.waiting
+	waiting := &m.opts.counters.waiting
 	waiting.Add(1)
 	served := false
 	defer func() { // also if a Backoff or a Trace of the caller panics
@@ -242,7 +242,7 @@ func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
 	}
 	q.core.tasks.Go(func() {
 		if _, _, err := q.handOver(h.grant, m.opts.terms(), wq, s); err != nil {
-			q.core.unreleased(context.Background(), &h.grant.req, &m.opts, 0, err)
+			m.opts.unreleased(context.Background(), &h.grant.req, 0, err)
 		}
 	})
 }

@@ -248,7 +248,7 @@ func (a *multiAcquire) giveBack() {
 		g := a.granted[i]
 		a.granted[i] = nil
 		if err != nil {
-			a.core.unreleased(a.ctx, &g.req, &a.multi.locks[i].opts, time.Since(a.start), err)
+			a.multi.locks[i].opts.unreleased(a.ctx, &g.req, time.Since(a.start), err)
 		}
 	}
 }

@@ -154,10 +154,10 @@ func (l *lease) start(waited time.Duration) {
 	l.core.local.setHolder(l)
 	l.core.watchdog.Add(l, l.since)
 	l.core.registration.refresh(l.since)
-	s := &l.core.stats
+	s := l.opts.counters
 	s.live.Add(1)
 	s.acquired.Add(1)
-	s.waited.Add(int64(waited))
+	s.wait.Observe(waited)
 	if l.handedOver {
 		s.handedOver.Add(1)
 	}
@@ -197,12 +197,19 @@ func (l *lease) acquired(waited time.Duration) Acquired {
 
 // report counts and traces a lock that was not acquired.
 func (m *Mutex) report(ctx context.Context, err error, waited time.Duration) {
-	s, t := &m.core.stats, m.opts.trace
+	s, t := m.opts.counters, m.opts.trace
 	var busy *ContendedError
 	if errors.As(err, &busy) {
 		s.contended.Add(1)
+		e := Contended{Context: ctx, Key: m.key, Name: m.opts.business, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.RetryAfter, Waited: waited, Err: busy.Err}
+		switch e.Result() {
+		case "busy":
+			s.busy.Add(1)
+		case "timeout":
+			s.timedOut.Add(1)
+		}
 		if t != nil && t.Contended != nil {
-			t.Contended(Contended{Context: ctx, Key: m.key, Name: m.opts.business, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.RetryAfter, Waited: waited, Err: busy.Err})
+			t.Contended(e)
 		}
 		return
 	}

@@ -79,7 +79,9 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 // WithName is the business name of a lock, such as "pay". Metrics, logs and traces use
 // it to tell locks apart, so it must not contain identifiers of orders or users.
 // Default: none.
-func WithName(name string) Option { return func(o *options) { o.business = name } }
+func WithName(name string) Option {
+	return func(o *options) { o.business, o.named = name, nil }
+}
 
 // Fenced makes fences rise strictly even if the engine's clock is set back. On
 // Redis it costs one more key per lock.
@@ -150,8 +152,10 @@ type options struct {
 	reentrant bool
 	fair      bool
 	fenced    bool
-	name      string // of the program
-	business  string // of the lock
+	name      string         // of the program
+	business  string         // of the lock
+	named     *namedCounters // of the business name; nil until it is looked up
+	counters  *counters      // of the business name and the lock's kind
 	poll      Backoff
 	trace     *Trace
 	values    *clientValue

@@ -60,8 +60,8 @@ func (c *core) lossReason(req engine.Request) error {
 }
 
 // unreleased counts and traces a lock that could not be released.
-func (c *core) unreleased(ctx context.Context, req *engine.Request, o *options, held time.Duration, err error) {
-	c.stats.releaseFailed.Add(1)
+func (o *options) unreleased(ctx context.Context, req *engine.Request, held time.Duration, err error) {
+	o.counters.releaseFailed.Add(1)
 	if t := o.trace; t != nil && t.ReleaseFailed != nil {
 		t.ReleaseFailed(ReleaseFailed{Context: ctx, Key: req.Key, Name: o.business, Kind: req.Kind, Holder: req.Holder, Held: held, Err: err})
 	}
@@ -79,8 +79,12 @@ func (c *core) cleanUp(req engine.Request, o *options, sent time.Time) {
 	}
 	c.tasks.Go(func() {
 		found, err := undo.Run()
-		c.stats.cleanedUp.Add(1)
-		if o != nil && o.trace != nil && o.trace.CleanedUp != nil {
+		if o == nil {
+			c.stats.of("").kind(req.Kind).cleanedUp.Add(1)
+			return
+		}
+		o.counters.cleanedUp.Add(1)
+		if o.trace != nil && o.trace.CleanedUp != nil {
 			o.trace.CleanedUp(CleanedUp{Key: req.Key, Name: o.business, Kind: req.Kind, Holder: req.Holder, Found: found, Err: err})
 		}
 	})

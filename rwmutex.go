@@ -52,7 +52,8 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 		h.end() // sets h.err
 		return l, nil, errors.Join(errNotWriting, h.err)
 	}
-	reader := &Mutex{core: l.core, key: l.req.Key, opts: *l.opts, kind: engine.Read, holder: l.req.Holder}
+	reader := &Mutex{core: l.core, key: l.req.Key, opts: *l.opts, holder: l.req.Holder}
+	reader.setKind(engine.Read)
 	if err := reader.check(l.Parent()); err != nil {
 		return l, nil, err
 	}

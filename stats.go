@@ -1,8 +1,15 @@
 package interlock
 
 import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/histogram"
 )
 
 // Stats are the counters of a client since it was made.
@@ -12,6 +19,8 @@ type Stats struct {
 	Acquired      uint64        // locks acquired, from the engine or by a handover
 	HandedOver    uint64        // locks of Acquired that another holder of this process handed over
 	Contended     uint64        // callers that gave up on a held lock
+	Busy          uint64        // callers of Contended that made one attempt
+	TimedOut      uint64        // callers of Contended whose time for the wait was over
 	Failed        uint64        // engine failures reported to a caller
 	Renewed       uint64        // leases renewed
 	RenewFailed   uint64        // renewals that failed and were retried
@@ -28,35 +37,186 @@ type Stats struct {
 
 // Stats returns the counters. Clients made by [Client.With] share them.
 func (c *Client) Stats() Stats {
-	s := &c.core.stats
-	return Stats{
-		Live:          s.live.Load(),
-		Waiting:       s.waiting.Load(),
-		Acquired:      s.acquired.Load(),
-		HandedOver:    s.handedOver.Load(),
-		Contended:     s.contended.Load(),
-		Failed:        s.failed.Load(),
-		Renewed:       s.renewed.Load(),
-		RenewFailed:   s.renewFailed.Load(),
-		Released:      s.released.Load(),
-		ReleaseFailed: s.releaseFailed.Load(),
-		Lost:          s.lost.Load(),
-		CleanedUp:     s.cleanedUp.Load(),
-		Dropped:       s.dropped.Load(),
-		Unguarded:     s.unguarded.Load(),
-		Local:         s.local.Load(),
-		Held:          time.Duration(s.held.Load()),
-		Waited:        time.Duration(s.waited.Load()),
+	total := c.core.guardStats.stats()
+	for _, s := range c.core.stats.all() {
+		total.add(s.counters.stats())
 	}
+	return total
+}
+
+// LockStats are the counters of the locks of one business name and kind.
+type LockStats struct {
+	Name string // see [WithName]; "other" for the names after the first 1,000
+	Kind Kind
+	Stats
+	LostBy map[string]uint64 // locks of Lost by reason; see [Lost.Reason]
+	Wait   Histogram         // how long acquired locks were waited for
+	Hold   Histogram         // how long locks were held
+}
+
+// A Histogram counts durations in buckets.
+type Histogram = histogram.Snapshot
+
+// LockStats returns the counters by business name and kind, in that order. Clients made
+// by [Client.With] share them.
+func (c *Client) LockStats() []LockStats {
+	var all []LockStats
+	for _, s := range c.core.stats.all() {
+		stats := LockStats{Name: s.name, Kind: s.kind, Stats: s.counters.stats(), LostBy: make(map[string]uint64),
+			Wait: s.wait.Snapshot(), Hold: s.hold.Snapshot()}
+		for i, reason := range lossReasons {
+			stats.LostBy[reason] = s.lostBy[i].Load()
+		}
+		all = append(all, stats)
+	}
+	return all
+}
+
+func (s *Stats) add(t Stats) {
+	s.Live += t.Live
+	s.Waiting += t.Waiting
+	s.Acquired += t.Acquired
+	s.HandedOver += t.HandedOver
+	s.Contended += t.Contended
+	s.Busy += t.Busy
+	s.TimedOut += t.TimedOut
+	s.Failed += t.Failed
+	s.Renewed += t.Renewed
+	s.RenewFailed += t.RenewFailed
+	s.Released += t.Released
+	s.ReleaseFailed += t.ReleaseFailed
+	s.Lost += t.Lost
+	s.CleanedUp += t.CleanedUp
+	s.Dropped += t.Dropped
+	s.Unguarded += t.Unguarded
+	s.Local += t.Local
+	s.Held += t.Held
+	s.Waited += t.Waited
 }
 
 type counters struct {
 	live, waiting            atomic.Int64
 	acquired, handedOver     atomic.Uint64
 	contended, failed        atomic.Uint64
+	busy, timedOut           atomic.Uint64
 	renewed, renewFailed     atomic.Uint64
 	released, releaseFailed  atomic.Uint64
 	lost, cleanedUp, dropped atomic.Uint64
 	unguarded, local         atomic.Uint64
-	held, waited             atomic.Int64 // nanoseconds
+	lostBy                   [len(lossReasons)]atomic.Uint64
+	hold, wait               histogram.Histogram
+}
+
+func (c *counters) stats() Stats {
+	return Stats{
+		Live:          c.live.Load(),
+		Waiting:       c.waiting.Load(),
+		Acquired:      c.acquired.Load(),
+		HandedOver:    c.handedOver.Load(),
+		Contended:     c.contended.Load(),
+		Busy:          c.busy.Load(),
+		TimedOut:      c.timedOut.Load(),
+		Failed:        c.failed.Load(),
+		Renewed:       c.renewed.Load(),
+		RenewFailed:   c.renewFailed.Load(),
+		Released:      c.released.Load(),
+		ReleaseFailed: c.releaseFailed.Load(),
+		Lost:          c.lost.Load(),
+		CleanedUp:     c.cleanedUp.Load(),
+		Dropped:       c.dropped.Load(),
+		Unguarded:     c.unguarded.Load(),
+		Local:         c.local.Load(),
+		Held:          c.hold.Sum(),
+		Waited:        c.wait.Sum(),
+	}
+}
+
+// countLost counts a lock that was lost.
+func (c *counters) countLost(why error) {
+	c.lost.Add(1)
+	c.lostBy[slices.Index(lossReasons[:], lossReason(why))].Add(1)
+}
+
+// lossReasons are the words for the reasons of a loss.
+var lossReasons = [...]string{"expired", "max-hold", "revoked", "closed", "switched", "not-holder"}
+
+// lossReason returns the word for the reason of a loss.
+func lossReason(why error) string {
+	for i, err := range []error{ErrExpired, ErrMaxHold, ErrRevoked, ErrClosed, ErrSwitched} {
+		if errors.Is(why, err) {
+			return lossReasons[i]
+		}
+	}
+	return "not-holder" // the engine no longer knew the hold
+}
+
+// maxNames bounds the names with counters of their own.
+const maxNames = 1000
+
+// otherName is the name for locks with further names.
+const otherName = "other"
+
+// A statsTable has the counters of each business name and kind.
+type statsTable struct {
+	mu    sync.RWMutex
+	names map[string]*namedCounters
+}
+
+// namedCounters are the counters of one business name, by kind. Those of a kind without
+// locks are nil.
+type namedCounters [engine.Latch + 1]atomic.Pointer[counters]
+
+// of returns the counters of a name.
+func (t *statsTable) of(name string) *namedCounters {
+	t.mu.RLock()
+	n := t.names[name]
+	t.mu.RUnlock()
+	if n != nil {
+		return n
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.names == nil {
+		t.names = make(map[string]*namedCounters)
+	}
+	if t.names[name] == nil && len(t.names) >= maxNames {
+		name = otherName
+	}
+	if t.names[name] == nil {
+		t.names[name] = new(namedCounters)
+	}
+	return t.names[name]
+}
+
+// kind returns the counters of a kind.
+func (n *namedCounters) kind(k engine.Kind) *counters {
+	p := &n[k]
+	if c := p.Load(); c != nil {
+		return c
+	}
+	p.CompareAndSwap(nil, new(counters))
+	return p.Load()
+}
+
+// A series is the counters of one name and kind.
+type series struct {
+	name string
+	kind engine.Kind
+	*counters
+}
+
+// all returns the counters of all names and kinds, in that order.
+func (t *statsTable) all() []series {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var all []series
+	for name, n := range t.names {
+		for kind := range n {
+			if c := n[kind].Load(); c != nil {
+				all = append(all, series{name, engine.Kind(kind), c}) //nolint:gosec // an index of a small array
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b series) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind)) })
+	return all
 }

@@ -142,21 +142,7 @@ type Lost struct {
 
 // Reason returns the reason in one word: "expired", "max-hold", "revoked", "closed",
 // "switched", or "not-holder" if the engine no longer knew the hold.
-func (e Lost) Reason() string {
-	switch {
-	case errors.Is(e.Err, ErrExpired):
-		return "expired"
-	case errors.Is(e.Err, ErrMaxHold):
-		return "max-hold"
-	case errors.Is(e.Err, ErrRevoked):
-		return "revoked"
-	case errors.Is(e.Err, ErrClosed):
-		return "closed"
-	case errors.Is(e.Err, ErrSwitched):
-		return "switched"
-	}
-	return "not-holder"
-}
+func (e Lost) Reason() string { return lossReason(e.Err) }
 
 // CleanedUp is reported when an acquisition without an answer was undone.
 type CleanedUp struct {
@@ -273,9 +259,9 @@ type Degraded struct {
 // calls it.
 func (c *Client) ReportDegraded(e Degraded) {
 	if e.Local {
-		c.core.stats.local.Add(1)
+		c.core.guardStats.local.Add(1)
 	} else {
-		c.core.stats.unguarded.Add(1)
+		c.core.guardStats.unguarded.Add(1)
 	}
 	if t := c.opts.trace; t != nil && t.Degraded != nil {
 		t.Degraded(e)
@@ -285,7 +271,7 @@ func (c *Client) ReportDegraded(e Degraded) {
 // ReportFailed counts a failure of the engine and reports it to the client's trace.
 // Directives call it for their guards.
 func (c *Client) ReportFailed(e Failed) {
-	c.core.stats.failed.Add(1)
+	c.core.guardStats.failed.Add(1)
 	if t := c.opts.trace; t != nil && t.Failed != nil {
 		t.Failed(e)
 	}
@@ -294,7 +280,7 @@ func (c *Client) ReportFailed(e Failed) {
 // ReportLost counts a lost claim and reports it to the client's trace. Directives call it
 // for their guards.
 func (c *Client) ReportLost(e Lost) {
-	c.core.stats.lost.Add(1)
+	c.core.guardStats.countLost(e.Err)
 	if t := c.opts.trace; t != nil && t.Lost != nil {
 		t.Lost(e)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -192,6 +193,47 @@ var traceLaws = []law{
 		unlock(t, hold)
 		if live := c.Stats().Live; live != 0 {
 			t.Errorf("%d locks are held, want 0", live)
+		}
+	}},
+	{"the counters of a client are also kept by business name and kind", func(t *testing.T, w *world) {
+		pay := w.client.With(interlock.WithName("pay"))
+		_, hold := lock(t, pay.Mutex("k:1"))
+		_, _, _ = pay.Mutex("k:1").TryLock(t.Context())
+		_, _, _ = pay.Mutex("k:1", interlock.Wait(time.Second)).Lock(t.Context())
+		time.Sleep(time.Second)
+		unlock(t, hold)
+		_, hold = lock(t, pay.RWMutex("k:2").Write())
+		ctx, reader, err := hold.Downgrade()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.memory.Evict("k:2")
+		<-ctx.Done()
+		_ = reader.Unlock()
+		for i := range 1200 {
+			_, hold := lock(t, w.client.Mutex("k:3", interlock.Fair(), interlock.WithName(fmt.Sprint("name ", i))))
+			unlock(t, hold)
+		}
+		var total interlock.Stats
+		got := make(map[string]interlock.LockStats)
+		for _, s := range w.client.LockStats() {
+			got[s.Name+" "+s.Kind.String()] = s
+			total.Acquired += s.Acquired
+		}
+		if s := got["pay exclusive"]; s.Acquired != 1 || s.Contended != 2 || s.Busy != 1 || s.TimedOut != 1 || s.Hold.Count != 1 || s.Hold.Sum != 2*time.Second || s.Wait.Count != 1 {
+			t.Errorf("the exclusive locks of pay have %+v, want one acquired, held for 2s, and two contended", s)
+		}
+		if s := got["pay read"]; s.Acquired != 1 || s.Lost != 1 || s.LostBy["not-holder"] != 1 {
+			t.Errorf("the read locks of pay have %+v, want one acquired and lost", s)
+		}
+		if s := got["pay write"]; s.Acquired != 1 || s.Released != 1 {
+			t.Errorf("the write locks of pay have %+v, want one acquired and released", s)
+		}
+		if s := got["other fair"]; s.Acquired < 200 || s.Acquired > 210 || len(got) > 1010 {
+			t.Errorf("%d of 1,200 names are counted as other, in %d series, want about 200 in at most 1,010", s.Acquired, len(got))
+		}
+		if all := w.client.Stats(); all.Acquired != total.Acquired || all.Live != 0 {
+			t.Errorf("Stats = %+v, want the sum of all names", all)
 		}
 	}},
 	{"a clean-up is traced and counted (L2)", func(t *testing.T, w *world) {
