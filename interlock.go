@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/engine"
@@ -50,6 +51,16 @@ func (c *Client) Values(key any) []any {
 		}
 	}
 	return values
+}
+
+// Shared returns the value that packages on top of this one keep with the client under
+// key, and calls create for the first one. Clients made by [Client.With] share it.
+func (c *Client) Shared(key any, create func() any) any {
+	if v, ok := c.core.shared.Load(key); ok {
+		return v
+	}
+	v, _ := c.core.shared.LoadOrStore(key, create())
+	return v
 }
 
 // Engine returns the engine of the client.
@@ -140,6 +151,7 @@ type core struct {
 	registration registration
 	agreements   agreements
 	closeHooks   closeHooks
+	shared       sync.Map // see Shared
 	detached     detach.Source
 	stats        statsTable
 	guardStats   counters // what guards report to the client

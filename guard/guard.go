@@ -209,7 +209,7 @@ func (k *call) report(ctx context.Context, granted *claim, replayed bool, err er
 		waited = time.Since(k.start)
 	}
 	c.stats.countVerdict(v)
-	c.stats.waited.Add(int64(waited))
+	c.stats.waited.Observe(waited)
 	if !k.askedEngine && k.hash != "" {
 		c.stats.coalesced.Add(1)
 	}

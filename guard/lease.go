@@ -174,7 +174,7 @@ func (k *claim) Gone(err error) {
 
 // Renewed counts and traces a renewal.
 func (k *claim) Renewed(err error) {
-	s := &k.core.stats
+	s := k.core.stats
 	if err == nil {
 		s.renewed.Add(1)
 	} else {
@@ -204,7 +204,7 @@ func (k *claim) lose(why error) {
 	took := time.Since(k.startedAt)
 	c.stats.running.Add(-1)
 	c.stats.lost.Add(1)
-	c.stats.took.Add(int64(took))
+	c.stats.took.Observe(took)
 	if t := c.trace; t != nil && t.Lost != nil {
 		t.Lost(Lost{Context: k.Parent(), Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why})
 	}

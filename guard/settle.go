@@ -182,7 +182,7 @@ func (k *claim) finish(e Ending, why error, now time.Time) {
 	c.watchdog.Remove(k)
 	k.End(interlock.ErrReleased)
 	c.stats.running.Add(-1)
-	c.stats.took.Add(int64(now.Sub(k.startedAt)))
+	c.stats.took.Observe(now.Sub(k.startedAt))
 	k.report(e, why, now)
 }
 
