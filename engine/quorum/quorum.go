@@ -129,7 +129,7 @@ func (e *Engine) capabilities() engine.Capabilities {
 			combined.Notifier = notifier{e}
 		}
 		if n.caps.Observe != nil {
-			can.Observe = e.observe
+			combined.Observe = e.observe
 		}
 		if n.caps.Inspector != nil {
 			inspectors++

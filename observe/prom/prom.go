@@ -1,0 +1,93 @@
+// Package prom exports the counters of a client, its guards and its engine to Prometheus.
+//
+//	client := interlock.New(engine)
+//	http.Handle("/metrics", prom.New(client).Handler())
+//
+// The counters are those of [interlock.Client.LockStats] and [guard.StatsOf], so exporting
+// them costs nothing until they are scraped. Only requests to servers are measured here.
+//
+// The label name is the business name of a lock or the name of a guard. No key of a lock,
+// and no idempotency key, is ever a label.
+package prom
+
+import (
+	"net/http"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A Collector exports the metrics of one client. Register it, or serve its Handler. To
+// export several clients of a process, register each with a label of its own:
+//
+//	prometheus.WrapRegistererWith(prometheus.Labels{"client": "orders"}, registry).MustRegister(prom.New(orders))
+type Collector struct {
+	client  *interlock.Client
+	servers servers
+	stop    func()
+}
+
+// New returns a collector for a client, and for the clients made from it by With. It
+// observes the engine until Close.
+func New(client *interlock.Client) *Collector {
+	c := &Collector{client: client, stop: func() {}}
+	if observe := client.Engine().Capabilities().Observe; observe != nil {
+		c.stop = observe(c.servers.called)
+	}
+	return c
+}
+
+// Close ends the observation of the engine. The counters stay.
+func (c *Collector) Close() { c.stop() }
+
+// Handler serves the metrics of the collector, of the Go runtime and of the process, in
+// the text format or as OpenMetrics.
+func (c *Collector) Handler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
+// Describe implements [prometheus.Collector].
+func (c *Collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, m := range metrics {
+		descs <- m.desc
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	o := output(out)
+	o.gauge(buildInfo, 1, version(), runtime.Version())
+	for _, s := range c.client.LockStats() {
+		o.lock(&s)
+	}
+	for name, s := range guard.StatsOf(c.client) {
+		o.guard(name, &s)
+	}
+	c.servers.collect(o)
+}
+
+// version returns the version of Interlock in this program.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	const path = "github.com/interlock-go/interlock"
+	if info.Main.Path == path {
+		return info.Main.Version
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	return "unknown"
+}

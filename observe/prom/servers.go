@@ -1,0 +1,105 @@
+package prom
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/interlock-go/interlock/engine"
+	buckets "github.com/interlock-go/interlock/internal/histogram"
+)
+
+// maxNodes bounds the servers with series of their own. Addresses change in a long life.
+const maxNodes = 100
+
+const otherNode = "other"
+
+// servers count the requests to the servers of an engine.
+type servers struct {
+	mu    sync.RWMutex
+	calls map[call]*requests
+	nodes map[string]*atomic.Bool // whether the last request was answered
+}
+
+type call struct{ operation, node string }
+
+type requests struct {
+	took   buckets.Histogram
+	errors [len(errorWords)]atomic.Uint64
+}
+
+// errorWords are the values of the label error.
+var errorWords = [...]string{"unavailable", "timeout", "overloaded", "full", "refused", "other"}
+
+// called counts a request.
+func (s *servers) called(c engine.ServerCall) {
+	r, up := s.of(call{c.Operation, c.Node})
+	r.took.Observe(c.Took)
+	if c.Err != nil {
+		r.errors[errorIndex(c.Err)].Add(1)
+	}
+	if answered := c.Err == nil || errorWords[errorIndex(c.Err)] == "refused"; up.Load() != answered {
+		up.Store(answered)
+	}
+}
+
+// of returns the series of a call, and whether its server is up.
+func (s *servers) of(c call) (*requests, *atomic.Bool) {
+	s.mu.RLock()
+	r, up := s.calls[c], s.nodes[c.node]
+	s.mu.RUnlock()
+	if r != nil && up != nil {
+		return r, up
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls == nil {
+		s.calls, s.nodes = make(map[call]*requests), make(map[string]*atomic.Bool)
+	}
+	if s.nodes[c.node] == nil && len(s.nodes) >= maxNodes {
+		c.node = otherNode
+	}
+	if s.nodes[c.node] == nil {
+		s.nodes[c.node] = new(atomic.Bool)
+	}
+	if s.calls[c] == nil {
+		s.calls[c] = new(requests)
+	}
+	return s.calls[c], s.nodes[c.node]
+}
+
+func (s *servers) collect(o output) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for c, r := range s.calls {
+		o.histogram(engineRequest, r.took.Snapshot(), c.operation, c.node)
+		for i, word := range errorWords {
+			o.counter(engineErrors, r.errors[i].Load(), c.operation, c.node, word)
+		}
+	}
+	for node, up := range s.nodes {
+		value := int64(0)
+		if up.Load() {
+			value = 1
+		}
+		o.gauge(engineUp, value, node)
+	}
+}
+
+// errorIndex returns the index of the word for an error.
+func errorIndex(err error) int {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return 1
+	case errors.Is(err, engine.ErrOverloaded):
+		return 2
+	case errors.Is(err, engine.ErrFull):
+		return 3
+	case errors.Is(err, engine.ErrKind):
+		return 4
+	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrUnknown):
+		return 0
+	}
+	return len(errorWords) - 1
+}
