@@ -122,7 +122,7 @@ var traceLaws = []law{
 			CleanedUp:     func(e interlock.CleanedUp) { note("cleaned up", e.Name, e.Kind) },
 		}))
 		m := c.Mutex("k:1", interlock.Fair())
-		ctx, hold := lock(t, m)
+		_, hold := lock(t, m)
 		_, _, _ = m.TryLock(t.Context())
 		_, _, _ = c.Mutex("k:1", interlock.Fair(), interlock.Wait(time.Second)).Lock(t.Context())
 		soon, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ var traceLaws = []law{
 		_, _, _ = m.Lock(soon)
 		time.Sleep(10 * time.Second) // a renewal
 		unlock(t, hold)
-		ctx, hold = lock(t, m)
+		ctx, hold := lock(t, m)
 		w.memory.Evict("k:1")
 		<-ctx.Done()
 		_ = hold.Unlock()

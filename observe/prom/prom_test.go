@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 func scrape(t *testing.T, c *prom.Collector) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	c.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	c.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	text, err := io.ReadAll(w.Result().Body)
 	if err != nil || w.Code != 200 {
 		t.Fatalf("the scrape failed with status %d, %v: %s", w.Code, err, text)
@@ -139,4 +140,3 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		}
 	}
 }
-

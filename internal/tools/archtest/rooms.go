@@ -20,7 +20,7 @@ var (
 	laws   = []string{"engine/enginetest"}
 	server = []string{"engine/enginetest", "engine/memory", "internal/testing/redistest", "internal/testing/faultnet", "."}
 	http   = []string{"engine/memory", "interlocktest"}
-	parts  = []string{"internal/backoff", "internal/detach", "internal/lazyctx", "internal/retry", "internal/taskgroup", "internal/trace", "internal/watchdog"}
+	parts  = []string{"internal/backoff", "internal/detach", "internal/histogram", "internal/lazyctx", "internal/retry", "internal/taskgroup", "internal/trace", "internal/watchdog"}
 )
 
 // Product lists the packages that users import or run. If several paths match a package,
@@ -28,7 +28,7 @@ var (
 var Product = []Room{
 	{"engine", "the contract of a backend", nil, laws},
 	{"engine/memory", "the embedded engine: the default and the reference", []string{"engine"}, laws},
-	{"engine/redisengine", "the engine on Redis and Valkey", []string{"engine"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
+	{"engine/redisengine", "the engine on Redis and Valkey", []string{"engine", "internal/trace"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
 	{"engine/redisengine/goredis", "the same on a go-redis client", []string{"engine", "engine/redisengine"}, server},
 	{"engine/quorum", "one engine of several: a majority decides", []string{"engine"}, append([]string{".", "engine/memory"}, laws...)},
 	{"engine/standby", "one engine of two, with a switch between them", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
@@ -36,6 +36,7 @@ var Product = []Room{
 
 	{"internal/backoff", "pauses between retries", nil, nil},
 	{"internal/detach", "contexts that outlive their caller, for clean-up", nil, nil},
+	{"internal/histogram", "durations in buckets", nil, nil},
 	{"internal/lazyctx", "a cancellable context that is cheap until Done is called", nil, nil},
 	{"internal/taskgroup", "background tasks that Close waits for", nil, nil},
 	{"internal/trace", "several trace functions as one", nil, nil},
@@ -46,6 +47,7 @@ var Product = []Room{
 	{"guard", "operations that run once", append([]string{".", "engine", "engine/memory"}, parts...), laws},
 	{"interlockhttp", "middleware and a client for HTTP", []string{"guard", ".", "engine", "internal/backoff"}, http},
 	{"rule", "locks and guards as text: templates, durations, messages", []string{"guard", ".", "engine"}, nil},
+	{"observe/prom", "metrics for Prometheus", []string{"guard", ".", "engine", "internal/histogram"}, []string{"engine/memory", "internal/testing/redistest", "engine/redisengine"}},
 	{"woven", "the functions that directives call", []string{"rule", "guard", ".", "engine"}, append([]string{"engine/enginetest"}, http...)},
 	{"on", "marks a file with directives", []string{"woven"}, nil},
 	{"weave/...", "compiles directives, and lints them", []string{"weave/...", "rule", "woven", "guard", "."}, []string{"engine/memory"}},
