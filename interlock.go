@@ -53,6 +53,9 @@ func (c *Client) Values(key any) []any {
 	return values
 }
 
+// Exemplars returns the function of [WithExemplars], or nil.
+func (c *Client) Exemplars() func(context.Context) string { return c.opts.traceID }
+
 // Shared returns the value that packages on top of this one keep with the client under
 // key, and calls create for the first one. Clients made by [Client.With] share it.
 func (c *Client) Shared(key any, create func() any) any {

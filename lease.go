@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/lazyctx"
+	"github.com/interlock-go/interlock/internal/trace"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -149,7 +150,7 @@ func (l *lease) release(now time.Time) error {
 	held := now.Sub(l.since)
 	s, t := l.opts.counters, l.opts.trace
 	s.live.Add(-1)
-	s.hold.Observe(held)
+	s.hold.ObserveTraced(held, trace.ID(l.Parent(), l.opts.traceID))
 	switch {
 	case err != nil:
 		l.opts.unreleased(l.Parent(), &l.req, held, err)
@@ -187,7 +188,7 @@ func (l *lease) lose(why error) bool {
 	s := l.opts.counters
 	s.live.Add(-1)
 	s.countLost(why)
-	s.hold.Observe(held)
+	s.hold.ObserveTraced(held, trace.ID(l.Parent(), l.opts.traceID))
 	if t := l.opts.trace; t != nil && t.Lost != nil {
 		t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/trace"
 )
 
 // A Locker is a lock of any kind.
@@ -157,7 +158,7 @@ func (l *lease) start(waited time.Duration) {
 	s := l.opts.counters
 	s.live.Add(1)
 	s.acquired.Add(1)
-	s.wait.Observe(waited)
+	s.wait.ObserveTraced(waited, trace.ID(l.Parent(), l.opts.traceID))
 	if l.handedOver {
 		s.handedOver.Add(1)
 	}

@@ -1,6 +1,7 @@
 package interlock
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -109,6 +110,13 @@ func WithTrace(t *Trace) Option {
 	return func(o *options) { o.trace = o.trace.and(t) }
 }
 
+// WithExemplars lets histograms keep examples: traceID returns the id of the trace in a
+// context, or "" if there is none. The histograms of locks and guards keep the last traced
+// duration of each bucket with its id; see [Histogram].
+func WithExemplars(traceID func(context.Context) string) Option {
+	return func(o *options) { o.traceID = traceID }
+}
+
 // WithValue attaches a value to a client, for packages on top of this one; see
 // [Client.Values]. As with context.WithValue, the key has a type of the package.
 func WithValue(key, value any) Option {
@@ -158,6 +166,7 @@ type options struct {
 	counters  *counters      // of the business name and the lock's kind
 	poll      Backoff
 	trace     *Trace
+	traceID   func(context.Context) string // may be nil
 	values    *clientValue
 	err       error // the first invalid option
 }

@@ -56,6 +56,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		return nil, err
 	}
 	s.trace = clientTrace(client).and(s.trace)
+	s.traceID = client.Exemplars()
 	e := client.Engine()
 	caps := e.Capabilities()
 	if caps.Ledger == nil {

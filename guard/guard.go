@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/trace"
 )
 
 // A Guard makes work that returns a T happen once. It is safe for concurrent use;
@@ -209,7 +210,7 @@ func (k *call) report(ctx context.Context, granted *claim, replayed bool, err er
 		waited = time.Since(k.start)
 	}
 	c.stats.countVerdict(v)
-	c.stats.waited.Observe(waited)
+	c.stats.waited.ObserveTraced(waited, trace.ID(ctx, c.traceID))
 	if !k.askedEngine && k.hash != "" {
 		c.stats.coalesced.Add(1)
 	}

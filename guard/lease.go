@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/lazyctx"
+	"github.com/interlock-go/interlock/internal/trace"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -204,7 +205,7 @@ func (k *claim) lose(why error) {
 	took := time.Since(k.startedAt)
 	c.stats.running.Add(-1)
 	c.stats.lost.Add(1)
-	c.stats.took.Observe(took)
+	c.stats.took.ObserveTraced(took, trace.ID(k.Parent(), c.traceID))
 	if t := c.trace; t != nil && t.Lost != nil {
 		t.Lost(Lost{Context: k.Parent(), Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why})
 	}

@@ -19,7 +19,8 @@ type settings struct {
 	ring             *Ring
 	secret           []byte
 	trace            *Trace
-	resolver         any // a func(context.Context, Key) (T, bool, error)
+	traceID          func(context.Context) string // for exemplars; may be nil
+	resolver         any                          // a func(context.Context, Key) (T, bool, error)
 	detached         bool
 	replacing        bool
 	errs             []error

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/retry"
+	"github.com/interlock-go/interlock/internal/trace"
 )
 
 // complete settles the claim of work that was done.
@@ -182,7 +183,7 @@ func (k *claim) finish(e Ending, why error, now time.Time) {
 	c.watchdog.Remove(k)
 	k.End(interlock.ErrReleased)
 	c.stats.running.Add(-1)
-	c.stats.took.Observe(now.Sub(k.startedAt))
+	c.stats.took.ObserveTraced(now.Sub(k.startedAt), trace.ID(k.Parent(), c.traceID))
 	k.report(e, why, now)
 }
 

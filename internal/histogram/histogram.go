@@ -37,6 +37,15 @@ type Histogram struct {
 	sum     atomic.Int64 // nanoseconds
 	classic [len(Bounds) + 1]atomic.Uint64
 	native  [last - first + 1]atomic.Uint64
+
+	examples [len(Bounds) + 1]atomic.Pointer[Exemplar] // one per classic bucket
+}
+
+// An Exemplar is a duration and the id of the trace that it was measured in.
+type Exemplar struct {
+	TraceID string
+	Value   time.Duration
+	At      time.Time
 }
 
 // Observe counts a duration. A negative one counts as zero.
@@ -45,6 +54,16 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.sum.Add(int64(d))
 	h.classic[classicIndex(d)].Add(1)
 	h.native[nativeIndex(d)-first].Add(1)
+}
+
+// ObserveTraced counts a duration. Unless traceID is empty, the duration becomes the
+// exemplar of its bucket.
+func (h *Histogram) ObserveTraced(d time.Duration, traceID string) {
+	h.Observe(d)
+	if traceID != "" {
+		d = max(d, 0)
+		h.examples[classicIndex(d)].Store(&Exemplar{traceID, d, time.Now()})
+	}
 }
 
 // Sum returns the sum of all durations.
@@ -65,6 +84,11 @@ func (h *Histogram) Snapshot() Snapshot {
 		s.Classic[i] = min(below, s.Count) // a duration may be counted between the two loops
 	}
 	s.Sum = h.Sum()
+	for i := range h.examples {
+		if e := h.examples[i].Load(); e != nil {
+			s.Exemplars = append(s.Exemplars, *e)
+		}
+	}
 	return s
 }
 
@@ -74,6 +98,8 @@ type Snapshot struct {
 	Sum     time.Duration
 	Classic []uint64       // durations up to each of Bounds
 	Native  map[int]uint64 // durations in each native bucket
+
+	Exemplars []Exemplar // the last traced duration of each classic bucket, the shortest first
 }
 
 // Add adds the counts of another snapshot.

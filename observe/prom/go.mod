@@ -6,6 +6,7 @@ require (
 	github.com/interlock-go/interlock v0.0.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
+	google.golang.org/protobuf v1.36.12
 )
 
 require (
@@ -15,5 +16,4 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
 )

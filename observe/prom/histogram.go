@@ -2,10 +2,13 @@ package prom
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/interlock-go/interlock"
 	buckets "github.com/interlock-go/interlock/internal/histogram"
@@ -34,9 +37,27 @@ func (h constHistogram) Write(out *dto.Metric) error {
 		bound := buckets.Bounds[i].Seconds()
 		d.Bucket = append(d.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &n})
 	}
+	for _, e := range h.counts.Exemplars {
+		// Prometheus allows one exemplar per classic bucket; the text formats have them there.
+		i, _ := slices.BinarySearch(buckets.Bounds[:], e.Value)
+		if i == len(d.Bucket) {
+			bound := math.Inf(1)
+			d.Bucket = append(d.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &h.counts.Count})
+		}
+		d.Bucket[i].Exemplar = exemplar(e)
+		d.Exemplars = append(d.Exemplars, d.Bucket[i].Exemplar)
+	}
 	d.PositiveSpan, d.PositiveDelta = spans(h.counts.Native)
 	out.Label, out.Histogram = h.labels, d
 	return nil
+}
+
+// traceLabel is the label that dashboards turn into a link to the trace.
+var traceLabel = "trace_id"
+
+func exemplar(e buckets.Exemplar) *dto.Exemplar {
+	value, id := e.Value.Seconds(), strings.ToValidUTF8(e.TraceID, "�")
+	return &dto.Exemplar{Label: []*dto.LabelPair{{Name: &traceLabel, Value: &id}}, Value: &value, Timestamp: timestamppb.New(e.At)}
 }
 
 // spans returns native buckets in the format of Prometheus: runs of buckets, and the
