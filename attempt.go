@@ -187,6 +187,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	if !a.waiting {
 		a.waiting = true
 		m.opts.counters.waiting.Add(1)
+		m.contend(busy.Holder)
 		if t := m.opts.trace; t != nil && t.Waiting != nil {
 			t.Waiting(Waiting{Key: a.req.Key, Name: m.opts.business, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/internal/detach"
 	"github.com/interlock-go/interlock/internal/taskgroup"
+	"github.com/interlock-go/interlock/internal/topk"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -158,6 +159,8 @@ type core struct {
 	detached     detach.Source
 	stats        statsTable
 	guardStats   counters // what guards report to the client
+	longest      topk.Longest[TopHold]
+	contended    topk.Counts[contention]
 	warned       warned
 
 	queueRefused atomic.Bool // the engine does not let plain locks queue; see stopTurning

@@ -151,6 +151,7 @@ func (l *lease) release(now time.Time) error {
 	s, t := l.opts.counters, l.opts.trace
 	s.live.Add(-1)
 	s.hold.ObserveTraced(held, trace.ID(l.Parent(), l.opts.traceID))
+	l.core.longest.Add(now, held, func() TopHold { return l.top(now) })
 	switch {
 	case err != nil:
 		l.opts.unreleased(l.Parent(), &l.req, held, err)
@@ -184,11 +185,13 @@ func (l *lease) lose(why error) bool {
 
 	l.core.watchdog.Remove(l)
 	l.End(lost)
-	held := time.Since(l.since)
+	now := time.Now()
+	held := now.Sub(l.since)
 	s := l.opts.counters
 	s.live.Add(-1)
 	s.countLost(why)
 	s.hold.ObserveTraced(held, trace.ID(l.Parent(), l.opts.traceID))
+	l.core.longest.Add(now, held, func() TopHold { return l.top(now) })
 	if t := l.opts.trace; t != nil && t.Lost != nil {
 		t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
 	}

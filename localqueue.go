@@ -149,6 +149,7 @@ func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQue
 func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, w *waiter) (grant, error) {
 	waiting := &m.opts.counters.waiting
 	waiting.Add(1)
+	m.contend("")
 	served := false
 	defer func() { // also if a Backoff or a Trace of the caller panics
 		waiting.Add(-1)

@@ -206,6 +206,7 @@ func (m *Mutex) report(ctx context.Context, err error, waited time.Duration) {
 		switch e.Result() {
 		case "busy":
 			s.busy.Add(1)
+			m.contend(busy.Holder)
 		case "timeout":
 			s.timedOut.Add(1)
 		}

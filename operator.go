@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,11 @@ type HolderInfo struct {
 	Fence  uint64        // zero for a holder of another library
 	Left   time.Duration // time left of its lease; zero if the lease does not expire
 	Client *ClientInfo   // the program; nil if unknown
+
+	// Since is when it acquired the lock, by the engine's clock. A process that hands the
+	// lock over among its own callers counts as one holder. Zero if the engine does not
+	// know.
+	Since time.Time
 }
 
 // A WaiterInfo is a caller in the queue of a lock.
@@ -190,6 +196,21 @@ func withClients(ctx context.Context, i engine.Inspector, locks []engine.Lock) (
 	return describe(locks, members), err
 }
 
+// oldestFence is before the first release: a smaller fence is a counter.
+var oldestFence = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// grantedAt returns when a lock was granted. The fences of our engines are that time in
+// microseconds, by the engine's clock; the fence of another engine may be a counter, and
+// says nothing.
+func grantedAt(fence uint64) time.Time {
+	since := time.UnixMicro(int64(min(fence, math.MaxInt64))) //nolint:gosec // bounded by min
+	// Fences run ahead of the clock while a lock changes hands often.
+	if since.Before(oldestFence) || time.Until(since) > time.Hour {
+		return time.Time{}
+	}
+	return since
+}
+
 func describe(locks []engine.Lock, members []engine.Member) []LockInfo {
 	clients := make(map[string]*ClientInfo, len(members))
 	for i, m := range members {
@@ -200,7 +221,7 @@ func describe(locks []engine.Lock, members []engine.Member) []LockInfo {
 		info := LockInfo{Key: l.Key, Kind: l.Kind, Listeners: l.Listeners}
 		for _, h := range l.Holders {
 			info.Holders = append(info.Holders, HolderInfo{Holder: h.Name, Kind: h.Kind, Count: h.Count,
-				Fence: h.Fence, Left: h.Left, Client: clients[clientOf(h.Name)]})
+				Fence: h.Fence, Left: h.Left, Since: grantedAt(h.Fence), Client: clients[clientOf(h.Name)]})
 		}
 		for _, w := range l.Waiters {
 			info.Waiters = append(info.Waiters, WaiterInfo{Holder: w.Name, Kind: w.Kind, Left: w.Left,

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
@@ -30,6 +32,73 @@ func keys(t *testing.T, c *interlock.Client, pattern string) []string {
 
 // Requirement T13: a leaked lock can be found and released.
 var operatorLaws = []law{
+	{"Top lists the longest holds of now and of the last hour (T12)", func(t *testing.T, w *world) {
+		c := w.client.With(interlock.WithName("pay"))
+		start := time.Now()
+		for i := range 15 { // holds of 1s to 15s
+			_, hold := lock(t, c.Mutex(fmt.Sprint("order:", i)))
+			time.Sleep(time.Duration(i+1) * time.Second)
+			unlock(t, hold)
+		}
+		_, first := lock(t, c.Mutex("stock:1"))
+		since := time.Now()
+		time.Sleep(time.Second)
+		_, second := lock(t, c.Mutex("stock:2"))
+		time.Sleep(time.Second)
+		top := c.Top()
+		if len(top.Now) != 2 || top.Now[0].Key != "stock:1" || top.Now[1].Key != "stock:2" {
+			t.Errorf("held now: %+v, want stock:1 and stock:2", top.Now)
+		}
+		want := interlock.TopHold{Name: "pay", Key: "stock:1", Kind: interlock.KindExclusive, Holder: engine.ShortHolder(first.Holder()), Fence: first.Fence(), Since: since, Held: 2 * time.Second}
+		if top.Now[0] != want {
+			t.Errorf("the longest hold is %+v, want %+v", top.Now[0], want)
+		}
+		if len(top.LastHour) != 10 || top.LastHour[0].Key != "order:14" || top.LastHour[9].Key != "order:5" || top.LastHour[0].Held != 15*time.Second {
+			t.Errorf("the longest of the last hour are %+v, want order:14 to order:5", top.LastHour)
+		}
+		unlock(t, first)
+		unlock(t, second)
+		time.Sleep(time.Until(start.Add(2 * time.Hour)))
+		if top := c.Top(); len(top.Now) != 0 || len(top.LastHour) != 0 || len(top.Contended) != 0 {
+			t.Errorf("two hours later: %+v, want nothing", top)
+		}
+	}},
+	{"Top lists the most contended keys with their holders", func(t *testing.T, w *world) {
+		c := w.client.With(interlock.WithName("pay"))
+		other := w.another()
+		_, mine := lock(t, c.Mutex("hot:1"))
+		since := time.Now()
+		_, theirs := lock(t, other.Mutex("hot:2"))
+		for range 3 {
+			_, _, _ = c.Mutex("hot:1").TryLock(t.Context())
+		}
+		_, _, _ = c.Mutex("hot:2").TryLock(t.Context())
+		var waiting sync.WaitGroup
+		waiting.Go(func() { _, _, _ = c.Mutex("hot:1", interlock.Wait(time.Second)).Lock(t.Context()) })
+		waiting.Go(func() { _, _, _ = c.Mutex("hot:2", interlock.Wait(time.Second)).Lock(t.Context()) })
+		synctest.Wait()
+		got := c.Top().Contended // before the waits end
+		want := []interlock.TopKey{
+			{Name: "pay", Key: "hot:1", Kind: interlock.KindExclusive, Callers: 4, Holder: engine.ShortHolder(mine.Holder()), Since: since},
+			{Name: "pay", Key: "hot:2", Kind: interlock.KindExclusive, Callers: 2, Holder: engine.ShortHolder(theirs.Holder())},
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("Top().Contended is %+v, want %+v", got, want)
+		}
+		waiting.Wait()
+		unlock(t, mine)
+		unlock(t, theirs)
+	}},
+	{"operators see since when a lock is held", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("order:42"))
+		since := time.Now()
+		time.Sleep(time.Minute)
+		info, err := w.client.Inspect(t.Context(), "order:42")
+		if err != nil || len(info.Holders) != 1 || info.Holders[0].Since.Sub(since).Abs() > time.Millisecond {
+			t.Errorf("Inspect = %+v, %v, want it held since %v", info, err, since)
+		}
+		unlock(t, hold)
+	}},
 	{"every held lock is listed, whatever its kind", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
 		for i, m := range []interlock.Locker{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/histogram"
+	"github.com/interlock-go/interlock/internal/topk"
 )
 
 // Stats are the counters of a client since it was made.
@@ -70,6 +71,84 @@ func (c *Client) LockStats() []LockStats {
 		all = append(all, stats)
 	}
 	return all
+}
+
+// Top lists the locks of this process that deserve a look, at most ten of each sort. Keys
+// include the prefix. Its memory is bounded, whatever the number of keys.
+type Top struct {
+	Now       []TopHold // held now, the longest first
+	LastHour  []TopHold // ended within the last hour, the longest first; exact
+	Contended []TopKey  // the keys with most callers that could not have the lock at once
+}
+
+// A TopHold is a hold in [Top].
+type TopHold struct {
+	Name   string // the business name; see [WithName]
+	Key    string
+	Kind   Kind
+	Holder string // as in logs; see [engine.ShortHolder]
+	Fence  uint64
+	Since  time.Time
+	Held   time.Duration
+}
+
+// A TopKey is a contended key in [Top].
+type TopKey struct {
+	Name string // the business name of the last caller; see [WithName]
+	Key  string
+	Kind Kind
+
+	// Callers is how often a caller began to wait, or gave up at once, within the last 30
+	// to 60 minutes. A caller counts twice if it waits for this process and then for
+	// another one. The number is too high by at most Error.
+	Callers, Error uint64
+
+	// Holder is the present holder if it is in this process, otherwise the last one that
+	// a caller saw. Since is when it acquired the lock; zero if it is in another process.
+	Holder string
+	Since  time.Time
+}
+
+// Top returns the longest holds and the most contended keys of this process. Clients made
+// by [Client.With] share them. To see the holds of all processes, use [Client.Locks].
+func (c *Client) Top() Top {
+	now := time.Now()
+	t := Top{}
+	holders := make(map[string]TopHold) // one of each key
+	for _, x := range c.core.watchdog.All() {
+		h := x.(*lease).top(now)
+		t.Now, holders[h.Key] = append(t.Now, h), h
+	}
+	slices.SortFunc(t.Now, func(a, b TopHold) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key)) })
+	t.Now = slices.Clip(t.Now[:min(len(t.Now), topk.Kept)])
+	for _, d := range c.core.longest.Top(now) {
+		t.LastHour = append(t.LastHour, d.Of)
+	}
+	for _, x := range c.core.contended.Top(now, topk.Kept) {
+		k := TopKey{Name: x.Last.name, Key: x.Key, Kind: x.Last.kind, Callers: x.N, Error: x.Error, Holder: engine.ShortHolder(x.Last.holder)}
+		if h, ok := holders[x.Key]; ok {
+			k.Holder, k.Since = h.Holder, h.Since
+		}
+		t.Contended = append(t.Contended, k)
+	}
+	return t
+}
+
+func (l *lease) top(now time.Time) TopHold {
+	return TopHold{Name: l.opts.business, Key: l.req.Key, Kind: l.req.Kind, Holder: engine.ShortHolder(l.req.Holder), Fence: l.fence,
+		Since: l.since, Held: now.Sub(l.since)}
+}
+
+// A contention is the last caller that could not have a lock at once.
+type contention struct {
+	name   string
+	kind   Kind
+	holder string // empty if it is in this process
+}
+
+// contend notes a caller that cannot have the lock at once.
+func (m *Mutex) contend(holder string) {
+	m.core.contended.Add(time.Now(), m.key, contention{m.opts.business, m.kind, holder})
 }
 
 func (s *Stats) add(t Stats) {

@@ -14,7 +14,7 @@ func Describe(info interlock.LockInfo) LockDetail {
 	}, Queue: []Waiter{}}
 	for _, h := range info.Holders {
 		l.Holders = append(l.Holders, Holder{
-			Owner: hashed(h.Holder), Kind: h.Kind.String(), Fence: h.Fence, Count: h.Count, HeldMS: millis(heldFor(h.Fence)), TTLMS: millis(h.Left), Client: program(h.Client),
+			Owner: hashed(h.Holder), Kind: h.Kind.String(), Fence: h.Fence, Count: h.Count, HeldMS: millis(heldFor(h)), TTLMS: millis(h.Left), Client: program(h.Client),
 		})
 	}
 	for _, w := range info.Waiters {

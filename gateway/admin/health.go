@@ -38,6 +38,8 @@ func (s *Server) healthRoutes() {
 	route(s, "get-health", "GET /health", "Get the health of the engine and this process",
 		"Probes the engine, and examines it as interlock doctor does. The report is in English, or in Chinese if Accept-Language prefers it.", s.getHealth)
 	route(s, "get-stats", "GET /stats", "Get the counters of this process", "They start at zero with the process.", s.getStats)
+	route(s, "get-top", "GET /top", "Get the longest holds and the most contended keys",
+		"The engine knows the locks that are held now. The other lists are those of this process: they start empty with it.", s.getTop)
 }
 
 // getHealth answers 200 even if the engine is down: the report is what the client wants.

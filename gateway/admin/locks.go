@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"time"
 
@@ -245,21 +244,13 @@ func describe(client *interlock.Client, info interlock.LockInfo) LockDetail {
 	return Describe(info)
 }
 
-// heldFor returns how long a holder has had its lock. The fences of our engines are the
-// time of the grant in microseconds, by the engine's clock; the fence of another engine
-// may be a counter, and tells nothing.
-func heldFor(fence uint64) time.Duration {
-	now := time.Now()
-	since := time.UnixMicro(int64(min(fence, math.MaxInt64))) //nolint:gosec // bounded by min
-	// Fences run ahead of the clock while a lock changes hands often.
-	if since.Before(oldestFence) || since.After(now.Add(time.Hour)) {
+// heldFor returns how long a holder has had its lock; zero if the engine does not know.
+func heldFor(h interlock.HolderInfo) time.Duration {
+	if h.Since.IsZero() {
 		return 0
 	}
-	return max(time.Millisecond, now.Sub(since))
+	return max(time.Millisecond, time.Since(h.Since)) // the engine's clock may be ahead
 }
-
-// oldestFence is before the first release: a smaller fence is a counter.
-var oldestFence = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // program returns nil if the engine does not know the program of a holder.
 func program(c *interlock.ClientInfo) *Program {

@@ -20,7 +20,7 @@ var (
 	laws   = []string{"engine/enginetest"}
 	server = []string{"engine/enginetest", "engine/memory", "internal/testing/redistest", "internal/testing/faultnet", "."}
 	http   = []string{"engine/memory", "interlocktest"}
-	parts  = []string{"internal/backoff", "internal/detach", "internal/histogram", "internal/lazyctx", "internal/retry", "internal/taskgroup", "internal/trace", "internal/watchdog"}
+	parts  = []string{"internal/backoff", "internal/detach", "internal/histogram", "internal/lazyctx", "internal/retry", "internal/taskgroup", "internal/topk", "internal/trace", "internal/watchdog"}
 )
 
 // Product lists the packages that users import or run. If several paths match a package,
@@ -39,6 +39,7 @@ var Product = []Room{
 	{"internal/histogram", "durations in buckets", nil, nil},
 	{"internal/lazyctx", "a cancellable context that is cheap until Done is called", nil, nil},
 	{"internal/taskgroup", "background tasks that Close waits for", nil, nil},
+	{"internal/topk", "the largest of many, in bounded memory", nil, nil},
 	{"internal/trace", "several trace functions as one", nil, nil},
 	{"internal/watchdog", "renewal of leases", []string{"engine", "internal/backoff", "internal/detach"}, []string{"internal/taskgroup"}},
 	{"internal/retry", "retries that locks and guards share", []string{"engine", "internal/backoff", "internal/watchdog"}, nil},
