@@ -210,3 +210,20 @@ func ExampleClient_ForceRelease() {
 	// shop:order:42 1 <nil>
 	// true
 }
+
+// An operator asks a program which locks deserve a look.
+func ExampleClient_Top() {
+	client := interlock.New(nil, interlock.WithName("pay"))
+	ctx := context.Background()
+	_, hold, _ := client.Mutex("order:42").Lock(ctx)
+	defer func() { _ = hold.Unlock() }()
+	for range 3 {
+		_, _, _ = client.Mutex("order:42").TryLock(ctx) // refused
+	}
+	top := client.Top()
+	fmt.Println("held longest:", top.Now[0].Key)
+	fmt.Println("most contended:", top.Contended[0].Key, "with", top.Contended[0].Callers, "callers")
+	// Output:
+	// held longest: order:42
+	// most contended: order:42 with 3 callers
+}
