@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/detach"
 	"github.com/interlock-go/interlock/internal/taskgroup"
 	"github.com/interlock-go/interlock/internal/topk"
+	"github.com/interlock-go/interlock/internal/trace"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -31,7 +32,19 @@ func New(e engine.Engine, opts ...Option) *Client {
 	c := &Client{core: newCore(e), opts: options{lease: DefaultLease}.with(opts)}
 	c.opts.named = c.core.stats.of(c.opts.business)
 	c.core.registration.init(c.core, c.opts.name)
+	c.observeEngine()
 	return c
+}
+
+// observeEngine calls the functions of [ObserveEngine] until the client is closed.
+func (c *Client) observeEngine() {
+	if c.core.caps.Observe == nil {
+		return
+	}
+	for _, f := range c.opts.observers {
+		stop := c.core.caps.Observe(f)
+		c.OnClose(func(context.Context) error { stop(); return nil })
+	}
 }
 
 // With returns a Client that also applies opts to every lock it makes. It
@@ -162,6 +175,7 @@ type core struct {
 	longest      topk.Longest[TopHold]
 	contended    topk.Counts[contention]
 	warned       warned
+	events       trace.Queue // for events of goroutines that locks share
 
 	queueRefused atomic.Bool // the engine does not let plain locks queue; see stopTurning
 
@@ -178,6 +192,7 @@ func newCore(e engine.Engine) *core {
 		clock:   watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
+	c.events.Go = c.tasks.Go
 	c.local.init(c)
 	c.revocations.core = c
 	c.watchdog.Init(watchdog.Config{

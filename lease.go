@@ -160,7 +160,7 @@ func (l *lease) release(now time.Time) error {
 		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: l.core.lossReason(l.req)}
 		s.countLost(lost.Err)
 		if t != nil && t.Lost != nil {
-			t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
+			t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, AtRelease: true, Err: lost.Err})
 		}
 		return lost
 	}
@@ -193,7 +193,8 @@ func (l *lease) lose(why error) bool {
 	s.hold.ObserveTraced(held, trace.ID(l.Parent(), l.opts.traceID))
 	l.core.longest.Add(now, held, func() TopHold { return l.top(now) })
 	if t := l.opts.trace; t != nil && t.Lost != nil {
-		t.Lost(Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
+		e := Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why}
+		l.core.events.Add(func() { t.Lost(e) })
 	}
 	l.core.local.clearHolder(l)
 	return true
@@ -214,7 +215,8 @@ func (l *lease) Renewed(err error) {
 		l.opts.counters.renewFailed.Add(1)
 	}
 	if t := l.opts.trace; t != nil && t.Renewed != nil {
-		t.Renewed(Renewed{Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Err: err})
+		e := Renewed{Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Err: err}
+		l.core.events.Add(func() { t.Renewed(e) })
 	}
 }
 

@@ -151,7 +151,7 @@ func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue
 	waiting.Add(1)
 	m.contend("")
 	served := false
-	defer func() { // also if a Backoff or a Trace of the caller panics
+	defer func() { // also if a Backoff of the caller panics
 		waiting.Add(-1)
 		if !served {
 			q.leave(m, s, wq, w)
@@ -253,7 +253,7 @@ func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
 func (q *localQueue) lead(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, h handover, once bool) (grant, error) {
 	var failure error // for the goroutines that joined the pending request
 	granted := false
-	defer func() { // also if a Backoff or a Trace of the caller panics
+	defer func() { // also if a Backoff of the caller panics
 		if !granted {
 			s.mu.Lock()
 			defer s.mu.Unlock()

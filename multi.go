@@ -66,7 +66,7 @@ func (m *Multi) acquire(ctx context.Context, once bool) (context.Context, *Hold,
 	a.core = m.locks[0].core
 	a.core.tasks.Begin() // until the watchdog has all leases, so that Close always waits for one of the two
 	defer a.core.tasks.End()
-	defer a.rollback() // also if a Backoff or a Trace of the caller panics
+	defer a.rollback() // also if a Backoff of the caller panics
 	if err := a.run(); err != nil {
 		return ctx, nil, err
 	}
@@ -162,7 +162,7 @@ func (a *multiAcquire) tryAll() error {
 
 // keep makes a hold of the grant of the i-th lock.
 func (a *multiAcquire) keep(lock *Mutex, g *grant, i int) {
-	a.granted[i] = nil // newHold releases it if a trace panics
+	a.granted[i] = nil
 	part := *lock
 	part.partOfMulti = true
 	l := part.newHold(a.inner, *g, a.start)

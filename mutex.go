@@ -141,11 +141,11 @@ func (m *Mutex) newHold(ctx context.Context, g grant, asked time.Time) *lease {
 	l := newLease(ctx, m, g, now)
 	t := m.opts.trace
 	if t != nil && t.Holding != nil {
-		l.setValues(t, waited)
+		l.Init(t.Holding(l.acquired(waited)))
 	}
 	l.start(waited)
 	if t != nil && t.Acquired != nil {
-		l.traceAcquired(t, waited)
+		t.Acquired(l.acquired(waited))
 	}
 	return l
 }
@@ -162,33 +162,6 @@ func (l *lease) start(waited time.Duration) {
 	if l.handedOver {
 		s.handedOver.Add(1)
 	}
-}
-
-// setValues gives the lease the values of the context that the trace returns. If the
-// trace panics, the caller never sees the hold, so it is released here.
-func (l *lease) setValues(t *Trace, waited time.Duration) {
-	traced := false
-	defer func() {
-		if !traced {
-			l.start(waited)
-			_ = l.first.Unlock()
-		}
-	}()
-	l.Init(t.Holding(l.acquired(waited)))
-	traced = true
-}
-
-// traceAcquired reports a new hold. If the trace panics, the caller never sees
-// the hold, so it is released here.
-func (l *lease) traceAcquired(t *Trace, waited time.Duration) {
-	traced := false
-	defer func() {
-		if !traced {
-			_ = l.first.Unlock()
-		}
-	}()
-	t.Acquired(l.acquired(waited))
-	traced = true
 }
 
 func (l *lease) acquired(waited time.Duration) Acquired {

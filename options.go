@@ -3,8 +3,10 @@ package interlock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -105,6 +107,18 @@ func Poll(backoff Backoff) Option {
 // then With(Prefix("order:")) make keys such as "shop:order:42".
 func Prefix(p string) Option { return func(o *options) { o.prefix += p } }
 
+// Options returns an Option that applies all of opts, in that order.
+func Options(opts ...Option) Option {
+	return func(o *options) { *o = o.with(opts) }
+}
+
+// ObserveEngine calls f after each request to a server of the engine, until the client
+// is closed. f runs in the goroutine of the request, so it must be quick. Pass the
+// option to [New].
+func ObserveEngine(f func(engine.ServerCall)) Option {
+	return func(o *options) { o.observers = append(slices.Clip(o.observers), f) }
+}
+
 // WithTrace reports the events of locks to t, and to any trace set before.
 func WithTrace(t *Trace) Option {
 	return func(o *options) { o.trace = o.trace.and(t) }
@@ -167,6 +181,7 @@ type options struct {
 	poll      Backoff
 	trace     *Trace
 	traceID   func(context.Context) string // may be nil
+	observers []func(engine.ServerCall)
 	values    *clientValue
 	err       error // the first invalid option
 }

@@ -3,16 +3,16 @@ package interlock
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
-	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
-// A Trace receives the events of locks. Nil functions are skipped. Each is
-// called in the goroutine of the event, so it must be quick and must not acquire
-// locks of the same client.
+// A Trace receives the events of locks. Nil functions are skipped. Renewed and Lost
+// are called one after another in a goroutine of the client, so that a slow function
+// delays no renewal. The others are called in the goroutine of the caller and delay it. A
+// function must not acquire locks of the same client. Its panics are recovered, and the
+// first one is logged to the default logger of log/slog.
 //
 // It is a struct of functions, so that adding an event breaks no code.
 type Trace struct {
@@ -55,7 +55,9 @@ type Acquired struct {
 	Local      bool // valid in this process only: the engine has degraded
 }
 
-// with returns the event with another context.
+// context and with are for the chain of contexts that Holding makes.
+func (e Acquired) context() context.Context { return e.Context }
+
 func (e Acquired) with(ctx context.Context) Acquired {
 	e.Context = ctx
 	return e
@@ -93,6 +95,7 @@ type Failed struct {
 	Kind    Kind
 	Key     string
 	Waited  time.Duration
+	Guard   bool // a call of a guard, whose trace reports it, too
 	Err     error
 }
 
@@ -130,14 +133,16 @@ type ReleaseFailed struct {
 
 // Lost is reported when a lock was lost before its release.
 type Lost struct {
-	Context context.Context // of the caller, or the one that Holding returned
-	Name    string          // the business name; see [WithName]
-	Key     string
-	Kind    Kind
-	Holder  string
-	Fence   uint64
-	Held    time.Duration
-	Err     error // see [LostError]
+	Context   context.Context // of the caller, or the one that Holding returned
+	Name      string          // the business name; see [WithName]
+	Key       string
+	Kind      Kind
+	Holder    string
+	Fence     uint64
+	Held      time.Duration
+	AtRelease bool  // the engine refused the release, because the caller was no longer the holder
+	Guard     bool  // a claim of a guard, whose trace reports it, too
+	Err       error // see [LostError]
 }
 
 // Reason returns the reason in one word: "expired", "max-hold", "revoked", "closed",
@@ -161,18 +166,19 @@ type Warned struct {
 	Problem string
 }
 
-// and returns a trace that calls both t and u. Either may be nil.
+// and returns a trace that calls t, and then u without its panics. Either may be nil; t
+// comes from and.
 func (t *Trace) and(u *Trace) *Trace {
 	switch {
-	case t == nil:
-		return u
 	case u == nil:
 		return t
+	case t == nil:
+		t = new(Trace)
 	}
 	return &Trace{
 		Waiting:       trace.Both(t.Waiting, u.Waiting),
 		Acquired:      trace.Both(t.Acquired, u.Acquired),
-		Holding:       trace.Chain(t.Holding, u.Holding, Acquired.with),
+		Holding:       trace.Chain(t.Holding, u.Holding, Acquired.context, Acquired.with),
 		Contended:     trace.Both(t.Contended, u.Contended),
 		Failed:        trace.Both(t.Failed, u.Failed),
 		Renewed:       trace.Both(t.Renewed, u.Renewed),
@@ -183,67 +189,6 @@ func (t *Trace) and(u *Trace) *Trace {
 		Degraded:      trace.Both(t.Degraded, u.Degraded),
 		Warned:        trace.Both(t.Warned, u.Warned),
 	}
-}
-
-// Log returns a [Trace] that logs the life of every lock. Keys are logged in plain
-// text, holders as 16 hex digits. Routine events have level debug; events that
-// an operator should look at have level warn or error.
-func Log(logger *slog.Logger) *Trace {
-	degraded := new(trace.Sample)
-	return &Trace{
-		Degraded: func(e Degraded) { logDegraded(logger, degraded, e) },
-		Waiting: func(e Waiting) {
-			logger.Debug("lock: waiting", "key", e.Key, "held_by", engine.ShortHolder(e.Holder), "left", e.Left)
-		},
-		Acquired: func(e Acquired) {
-			logger.Debug("lock: acquired", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "lease", e.Lease,
-				"fence", e.Fence, "waited", e.Waited, "handed_over", e.HandedOver)
-		},
-		Contended: func(e Contended) {
-			logger.Info("lock: not acquired", "key", e.Key, "held_by", engine.ShortHolder(e.Holder), "left", e.Left,
-				"waited", e.Waited, "reason", reason(e.Err))
-		},
-		Failed: func(e Failed) {
-			logger.Error("lock: engine failed", "key", e.Key, "waited", e.Waited, "err", e.Err)
-		},
-		Renewed: func(e Renewed) { logRenewed(logger, e) },
-		Released: func(e Released) {
-			logger.Debug("lock: released", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "fence", e.Fence,
-				"held", e.Held, "handed_over", e.HandedOver)
-		},
-		ReleaseFailed: func(e ReleaseFailed) {
-			logger.Warn("lock: release failed", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "held", e.Held, "err", e.Err)
-		},
-		Lost: func(e Lost) {
-			logger.Error("lock: lost", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "fence", e.Fence,
-				"held", e.Held.Round(time.Millisecond), "err", e.Err)
-		},
-		CleanedUp: func(e CleanedUp) { logCleanedUp(logger, e) },
-		Warned:    func(e Warned) { logger.Warn("lock: "+e.Problem, "key", e.Key) },
-	}
-}
-
-func logRenewed(logger *slog.Logger, e Renewed) {
-	if e.Err != nil {
-		logger.Warn("lock: renewal failed, retrying", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "err", e.Err)
-		return
-	}
-	logger.Debug("lock: renewed", "key", e.Key, "holder", engine.ShortHolder(e.Holder))
-}
-
-func logCleanedUp(logger *slog.Logger, e CleanedUp) {
-	if e.Err != nil {
-		logger.Warn("lock: clean-up failed, the lease will expire", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "err", e.Err)
-		return
-	}
-	logger.Info("lock: cleaned up", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "was_granted", e.Found)
-}
-
-func reason(err error) string {
-	if err == nil {
-		return "one attempt"
-	}
-	return err.Error()
 }
 
 // Degraded is reported when work of a guard runs with less protection than usual, because
@@ -272,6 +217,7 @@ func (c *Client) ReportDegraded(e Degraded) {
 // Directives call it for their guards.
 func (c *Client) ReportFailed(e Failed) {
 	c.core.guardStats.failed.Add(1)
+	e.Guard = true
 	if t := c.opts.trace; t != nil && t.Failed != nil {
 		t.Failed(e)
 	}
@@ -281,20 +227,8 @@ func (c *Client) ReportFailed(e Failed) {
 // for their guards.
 func (c *Client) ReportLost(e Lost) {
 	c.core.guardStats.countLost(e.Err)
+	e.Guard = true
 	if t := c.opts.trace; t != nil && t.Lost != nil {
 		t.Lost(e)
 	}
-}
-
-// logDegraded logs one line per second and guard, with the number of lines left out.
-func logDegraded(logger *slog.Logger, sample *trace.Sample, e Degraded) {
-	skipped, ok := sample.Allow(e.Name)
-	if !ok {
-		return
-	}
-	text := "guard: engine down, running unguarded"
-	if e.Local {
-		text = "guard: engine down, guarded by this process alone"
-	}
-	logger.Warn(text, "guard", e.Name, "key", e.Key, "err", e.Err, "skipped", skipped)
 }

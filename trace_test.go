@@ -15,14 +15,29 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
+// panickingTrace returns a trace whose functions all panic.
+func panickingTrace() *interlock.Trace {
+	return &interlock.Trace{
+		Waiting:       func(interlock.Waiting) { panic("a faulty trace") },
+		Acquired:      func(interlock.Acquired) { panic("a faulty trace") },
+		Holding:       func(interlock.Acquired) context.Context { panic("a faulty trace") },
+		Contended:     func(interlock.Contended) { panic("a faulty trace") },
+		Renewed:       func(interlock.Renewed) { panic("a faulty trace") },
+		Released:      func(interlock.Released) { panic("a faulty trace") },
+		Lost:          func(interlock.Lost) { panic("a faulty trace") },
+		CleanedUp:     func(interlock.CleanedUp) { panic("a faulty trace") },
+		ReleaseFailed: func(interlock.ReleaseFailed) { panic("a faulty trace") },
+	}
+}
+
 var traceLaws = []law{
 	{"the log shows the life of a lock (L10)", func(t *testing.T, w *world) {
 		var out bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		c := w.on(w.engine, interlock.WithTrace(interlock.Log(logger)))
+		c := w.on(w.engine, interlock.WithName("pay"), interlock.WithTrace(interlock.Log(logger)))
 		m := c.Mutex("order:42")
 		_, hold := lock(t, m)
-		_, _, _ = w.another(interlock.WithTrace(interlock.Log(logger))).Mutex("order:42").TryLock(t.Context())
+		_, _, _ = w.another(interlock.WithName("pay"), interlock.WithTrace(interlock.Log(logger))).Mutex("order:42").TryLock(t.Context())
 		time.Sleep(10*time.Second + time.Millisecond)
 		unlock(t, hold)
 		ctx, hold := lock(t, m)
@@ -30,16 +45,21 @@ var traceLaws = []law{
 		<-ctx.Done()
 		_ = hold.Unlock()
 		_, hold = lock(t, m)
+		w.memory.Evict("order:42")
+		_ = hold.Unlock()
+		_, hold = lock(t, m)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
 		_ = hold.Unlock()
+		c.Idle()
 
 		for _, want := range []string{
-			`msg="lock: acquired" key=order:42 holder=[0-9a-f]{16} lease=30s fence=[0-9]+`,
-			`msg="lock: not acquired" key=order:42 held_by=[0-9a-f]{16} left=30s`,
-			`msg="lock: renewed" key=order:42 holder=[0-9a-f]{16}`,
-			`msg="lock: released" key=order:42 holder=[0-9a-f]{16} fence=[0-9]+ held=10.001s`,
-			`level=ERROR msg="lock: lost" key=order:42 holder=[0-9a-f]{16} .*not the holder`,
-			`level=WARN msg="lock: release failed" key=order:42 holder=[0-9a-f]{16} .*unavailable`,
+			`msg="lock: acquired" name=pay kind=exclusive key=order:42 holder=[0-9a-f]{16} lease=30s fence=[0-9]+`,
+			`msg="lock: not acquired" name=pay kind=exclusive key=order:42 held_by=[0-9a-f]{16} left=30s`,
+			`msg="lock: renewed" name=pay kind=exclusive key=order:42 holder=[0-9a-f]{16}`,
+			`msg="lock: released" name=pay kind=exclusive key=order:42 holder=[0-9a-f]{16} fence=[0-9]+ held=10.001s`,
+			`level=ERROR msg="lock: lost" name=pay kind=exclusive key=order:42 holder=[0-9a-f]{16} .*not the holder`,
+			`level=ERROR msg="lock: release refused" name=pay kind=exclusive key=order:42 holder=[0-9a-f]{16} .* reason=not-holder`,
+			`level=WARN msg="lock: release failed" name=pay kind=exclusive key=order:42 holder=[0-9a-f]{16} .*unavailable`,
 		} {
 			if !regexp.MustCompile(want).Match(out.Bytes()) {
 				t.Errorf("the log has no line like %s", want)
@@ -182,17 +202,62 @@ var traceLaws = []law{
 			t.Errorf("Lost has the value %q, want %q", lost, "ab")
 		}
 	}},
-	{"a trace that panics while it makes the work's context leaves the lock free", func(t *testing.T, w *world) {
-		c := w.another(interlock.WithTrace(&interlock.Trace{Holding: func(interlock.Acquired) context.Context { panic("a faulty trace") }}))
-		func() {
-			defer func() { _ = recover() }()
-			_, _, _ = c.Mutex("k:1").Lock(t.Context())
-			t.Error("Lock returned, want the panic")
-		}()
-		_, hold := lock(t, w.client.Mutex("k:1"))
+	{"a trace that panics breaks no lock", func(t *testing.T, w *world) {
+		c := w.another(interlock.WithTrace(panickingTrace()))
+		m := c.Mutex("k:1")
+		ctx, hold := lock(t, m)
+		_, _, _ = m.TryLock(t.Context())
+		_, _, _ = c.Mutex("k:1", interlock.Wait(time.Second)).Lock(t.Context())
+		time.Sleep(15 * time.Second) // a renewal
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the work's context ended: %v", err)
+		}
 		unlock(t, hold)
-		if live := c.Stats().Live; live != 0 {
-			t.Errorf("%d locks are held, want 0", live)
+		ctx, hold = lock(t, m)
+		w.memory.Evict("k:1")
+		<-ctx.Done()
+		_ = hold.Unlock()
+		_, hold = lock(t, m)
+		unlock(t, hold)
+		c.Idle()
+		if s := c.Stats(); s.Live != 0 || s.Waiting != 0 || s.Acquired != 3 || s.Released != 2 || s.Lost != 1 {
+			t.Errorf("Stats = %+v, want 3 locks acquired, 2 released and 1 lost", s)
+		}
+	}},
+	{"a trace that blocks on one lock delays neither the renewal nor the loss of others", func(t *testing.T, w *world) {
+		done := make(chan struct{})
+		var blocked []string
+		block := func(key, event string) {
+			if key == "slow:1" {
+				blocked = append(blocked, event)
+				<-done
+			}
+		}
+		c := w.another(interlock.WithTrace(&interlock.Trace{
+			Renewed: func(e interlock.Renewed) { block(e.Key, "renewed") },
+			Lost:    func(e interlock.Lost) { block(e.Key, "lost") },
+		}))
+		slow, slowHold := lock(t, c.Mutex("slow:1"))
+		held, hold := lock(t, c.Mutex("k:1"))
+		time.Sleep(5 * time.Minute)
+		if slow.Err() != nil || held.Err() != nil {
+			t.Errorf("the locks ended with %v and %v, want both held", slow.Err(), held.Err())
+		}
+		gone, lost := lock(t, c.Mutex("k:2"))
+		w.memory.Evict("slow:1")
+		w.memory.Evict("k:2")
+		time.Sleep(time.Minute)
+		if slow.Err() == nil || gone.Err() == nil || held.Err() != nil {
+			t.Errorf("the locks ended with %v, %v and %v, want the first two lost", slow.Err(), gone.Err(), held.Err())
+		}
+		_, _ = slowHold.Unlock(), lost.Unlock()
+		_, another := lock(t, c.Mutex("k:2"))
+		unlock(t, another)
+		unlock(t, hold)
+		close(done)
+		c.Idle()
+		if len(blocked) < 2 {
+			t.Errorf("the trace was blocked by %q, want renewals and the loss", blocked)
 		}
 	}},
 	{"the counters of a client are also kept by business name and kind", func(t *testing.T, w *world) {

@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/detach"
 	"github.com/interlock-go/interlock/internal/taskgroup"
+	"github.com/interlock-go/interlock/internal/trace"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -38,6 +39,8 @@ type core struct {
 
 	settling detach.Source // contexts for settlements
 	tasks    taskgroup.Group
+	trace    *Trace
+	events   trace.Queue // for events of goroutines that claims share
 	stats    *counters
 	outages  outages
 	fallback fallback
@@ -55,7 +58,6 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	if err := errors.Join(p.Check(), errors.Join(s.errs...)); err != nil {
 		return nil, err
 	}
-	s.trace = clientTrace(client).and(s.trace)
 	s.traceID = client.Exemplars()
 	e := client.Engine()
 	caps := e.Capabilities()
@@ -73,8 +75,12 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	c := &core{
 		settings: s, policy: p, stats: statsOf(client).of(p.Name), ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess, node: caps.Node,
 		keyPrefix: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), inflight: newInflight(p, s), clock: watchdog.NewClock(),
-		doneMessage: doneMessage, closing: make(chan struct{}),
+		doneMessage: doneMessage, closing: make(chan struct{}), trace: clientTrace(client),
 	}
+	for _, t := range s.traces {
+		c.trace = c.trace.and(t)
+	}
+	c.events.Go = c.tasks.Go
 	if inProcess {
 		c.inflight.cacheFor = 0
 	}

@@ -76,7 +76,7 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 		return
 	}
 	if t := c.trace; t != nil && t.Executing != nil {
-		ctx = k.traceExecuting(ctx, t, a)
+		ctx = k.traceExecuting(ctx, t)
 	}
 	k.watch(ctx, a)
 }
@@ -97,21 +97,12 @@ func (k *claim) watch(ctx context.Context, a *answer) {
 	c.watchdog.Add(k, k.startedAt)
 }
 
-// traceExecuting returns the context of the work, as the trace made it. If the trace
-// panics, the claim is freed: its work does not begin.
-func (k *claim) traceExecuting(ctx context.Context, t *Trace, a *answer) context.Context {
-	traced := false
-	defer func() {
-		if !traced {
-			k.watch(ctx, a)
-			k.retract(nil)
-		}
-	}()
+// traceExecuting returns the context of the work, as the trace made it.
+func (k *claim) traceExecuting(ctx context.Context, t *Trace) context.Context {
 	inner, origin := t.Executing(Executing{Context: ctx, Guard: k.core.policy.Name, Key: k.req.Key, Fence: k.fence})
 	if len(origin) <= maxOrigin {
 		k.origin = origin
 	}
-	traced = true
 	return inner
 }
 
@@ -182,7 +173,8 @@ func (k *claim) Renewed(err error) {
 		s.notRenewed.Add(1)
 	}
 	if t := k.core.trace; t != nil && t.Renewed != nil {
-		t.Renewed(Renewed{Guard: k.core.policy.Name, Key: k.req.Key, Err: err})
+		e := Renewed{Guard: k.core.policy.Name, Key: k.req.Key, Err: err}
+		k.core.events.Add(func() { t.Renewed(e) })
 	}
 }
 
@@ -207,7 +199,8 @@ func (k *claim) lose(why error) {
 	c.stats.lost.Add(1)
 	c.stats.took.ObserveTraced(took, trace.ID(k.Parent(), c.traceID))
 	if t := c.trace; t != nil && t.Lost != nil {
-		t.Lost(Lost{Context: k.Parent(), Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why})
+		e := Lost{Context: k.Parent(), Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why}
+		c.events.Add(func() { t.Lost(e) })
 	}
 }
 

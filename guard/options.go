@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock"
 )
@@ -18,9 +19,9 @@ type settings struct {
 	maxWaiters       int
 	ring             *Ring
 	secret           []byte
-	trace            *Trace
 	traceID          func(context.Context) string // for exemplars; may be nil
 	resolver         any                          // a func(context.Context, Key) (T, bool, error)
+	traces           []*Trace
 	detached         bool
 	replacing        bool
 	errs             []error
@@ -103,7 +104,7 @@ func HashWith(secret []byte) Option {
 
 // WithTrace adds a trace to those set before.
 func WithTrace(t *Trace) Option {
-	return func(s *settings) { s.trace = s.trace.and(t) }
+	return func(s *settings) { s.traces = append(s.traces, t) }
 }
 
 // TraceGuards is an option of a client. Every guard on the client, those of directives and
@@ -116,8 +117,8 @@ type traceKey struct{}
 
 // clientTrace returns the traces of TraceGuards as one.
 func clientTrace(client *interlock.Client) (t *Trace) {
-	for _, v := range client.Values(traceKey{}) {
-		t = v.(*Trace).and(t)
+	for _, v := range slices.Backward(client.Values(traceKey{})) {
+		t = t.and(v.(*Trace))
 	}
 	return t
 }

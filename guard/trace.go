@@ -8,9 +8,11 @@ import (
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
-// A Trace observes a guard. Nil functions are skipped. The functions run in the
-// goroutine of the event, so they must be fast. Keys are hashed, as the engine stores
-// them.
+// A Trace observes a guard. Nil functions are skipped. Renewed and Lost are called one
+// after another in a goroutine of the guard, so that a slow function delays no renewal.
+// The others run in the goroutine of the event, so they must be fast. Panics are
+// recovered, and the first of each function is logged to the default logger of log/slog.
+// Keys are hashed, as the engine stores them.
 type Trace struct {
 	Checked func(Checked) // a call got its verdict
 
@@ -117,13 +119,14 @@ type Cleaned struct {
 	Err   error // why the claim could not be undone; it will expire
 }
 
-// and returns a trace that calls both t and u. Either may be nil.
+// and returns a trace that calls t, and then u without its panics. Either may be nil; t
+// comes from and.
 func (t *Trace) and(u *Trace) *Trace {
 	switch {
-	case t == nil:
-		return u
 	case u == nil:
 		return t
+	case t == nil:
+		t = new(Trace)
 	}
 	return &Trace{
 		Checked:   trace.Both(t.Checked, u.Checked),
@@ -136,18 +139,20 @@ func (t *Trace) and(u *Trace) *Trace {
 }
 
 // bothExecuting returns a function that calls f, and then g with the context that f
-// returned. The id of the execution is the first that is not empty.
+// returned. The id of the execution is the first that is not empty. If g panics, the
+// context is the one that f returned.
 func bothExecuting(f, g func(Executing) (context.Context, string)) func(Executing) (context.Context, string) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
+	if g == nil {
 		return f
 	}
-	return func(e Executing) (context.Context, string) {
-		ctx, first := f(e)
-		e.Context = ctx
-		ctx, second := g(e)
-		return ctx, cmp.Or(first, second)
+	var panics trace.Panics
+	return func(e Executing) (ctx context.Context, id string) {
+		if f != nil {
+			e.Context, id = f(e)
+		}
+		ctx = e.Context
+		defer panics.Recover()
+		inner, second := g(e)
+		return inner, cmp.Or(id, second)
 	}
 }

@@ -42,21 +42,37 @@ var traceLaws = []law{
 			t.Errorf("Stats = %+v, want 2 granted, 1 mismatch, 1 freed and 2 coalesced", s)
 		}
 	}},
-	{"a trace function that panics leaves no claim behind", func(t *testing.T, w *world) {
-		g := process[string](t, w, strict, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) {
-			if c.Verdict == guard.Granted {
-				panic("boom")
-			}
-		}}))
-		func() {
-			defer func() {
-				if recover() != "boom" {
-					t.Error("the panic was swallowed")
-				}
-			}()
-			_, _, _ = g.Begin(t.Context(), key)
-		}()
-		do(t, process[string](t, w, strict), key, work("a", 0), "a") // no work had begun
+	{"a trace that panics changes no call and no claim", func(t *testing.T, w *world) {
+		g := process[string](t, w, order, guard.WithTrace(&guard.Trace{
+			Checked:   func(guard.Checked) { panic("boom") },
+			Executing: func(guard.Executing) (context.Context, string) { panic("boom") },
+			Settled:   func(guard.Settled) { panic("boom") },
+			Renewed:   func(guard.Renewed) { panic("boom") },
+			Lost:      func(guard.Lost) { panic("boom") },
+		}))
+		do(t, g, key, work("a", guard.DefaultLease), "a")
+		do(t, g, key, work("b", 0), "a")
+		_, c := begin(t, g, guard.Of("ann", "2"))
+		w.memory.Step(time.Hour)
+		time.Sleep(guard.DefaultLease)
+		wantErr(t, c.Abandon(), errLost)
+		if s := g.Stats(); s.Running != 0 || s.Verdicts[guard.Granted] != 2 || s.Verdicts[guard.Replayed] != 1 || s.Lost != 1 {
+			t.Errorf("Stats = %+v, want 2 granted, 1 replayed and 1 lost", s)
+		}
+	}},
+	{"a trace that blocks on one claim does not delay the renewal of others", func(t *testing.T, w *world) {
+		done := make(chan struct{})
+		blocked := 0
+		g := process[string](t, w, order, guard.WithTrace(&guard.Trace{Renewed: func(guard.Renewed) { blocked++; <-done }}))
+		slow, first := begin(t, g, key)
+		other, second := begin(t, g, guard.Of("ann", "2"))
+		time.Sleep(10 * guard.DefaultLease)
+		if slow.Err() != nil || other.Err() != nil || blocked != 1 {
+			t.Errorf("after %d blocked calls, the claims ended with %v and %v, want both held", blocked, slow.Err(), other.Err())
+		}
+		close(done)
+		ok(t, first.Complete("a"))
+		ok(t, second.Complete("b"))
 	}},
 	{"a duplicate learns which execution its answer is from, and the work runs under the trace's context", func(t *testing.T, w *world) {
 		type span struct{}
@@ -95,18 +111,6 @@ var traceLaws = []law{
 					t.Errorf("a duplicate got %q and %v, want the outcome of the first call", v, err)
 				}
 			}
-		}
-	}},
-	{"a trace that panics before the work leaves no claim behind", func(t *testing.T, w *world) {
-		g := process[string](t, w, strict, guard.WithTrace(&guard.Trace{Executing: func(guard.Executing) (context.Context, string) { panic("boom") }}))
-		func() {
-			defer func() { _ = recover() }()
-			_, _, _ = g.Begin(t.Context(), key)
-			t.Error("Begin returned, want the panic")
-		}()
-		do(t, process[string](t, w, strict), key, work("a", 0), "a")
-		if running := g.Stats().Running; running != 0 {
-			t.Errorf("%d claims are held, want 0", running)
 		}
 	}},
 	{"guards report to the traces of their client", func(t *testing.T, w *world) {

@@ -413,30 +413,41 @@ func TestACallWithoutDirectivesEndsNothing(t *testing.T) {
 	woven.Guarded(nil).Done()
 }
 
-// A trace of the user may panic while a lock is released. The upper directives end
+// An engine of the user may panic while a lock is released. The upper directives end
 // nevertheless, and a guard cannot know what happened.
 func TestAPanicOfTheLowerDirectiveEndsTheUpperOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := false
-		client := interlock.New(nil, interlock.WithTrace(&interlock.Trace{Released: func(interlock.Released) {
-			if broken {
-				broken = false
-				panic("broken trace")
-			}
-		}}))
-		defer client.Close(context.Background())
+		e := &brokenEngine{Engine: memory.New()}
+		client := interlock.New(e)
 		ctx := interlock.NewContext(t.Context(), client)
 		once, lock := site("once", ""), site("lock", "")
 		p := recovered(func() {
-			_, _ = onceAndLock(ctx, once, lock, "42", func(context.Context) error { broken = true; return nil })
+			_, _ = onceAndLock(ctx, once, lock, "42", func(context.Context) error { e.broken = true; return nil })
 		})
-		if p != "broken trace" {
-			t.Errorf("recovered %v, want the panic of the trace", p)
+		e.broken = false
+		if p != "broken engine" {
+			t.Errorf("recovered %v, want the panic of the engine", p)
 		}
 		if _, err := onceAndLock(ctx, once, lock, "42", noWork); !errors.Is(err, guard.ErrUnknown) {
 			t.Errorf("the next call: got %v, want ErrUnknown", err)
 		}
+		if err := client.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 	})
+}
+
+// A brokenEngine panics while it is broken.
+type brokenEngine struct {
+	engine.Engine
+	broken bool
+}
+
+func (e *brokenEngine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
+	if e.broken {
+		panic("broken engine")
+	}
+	return e.Engine.Release(ctx, r)
 }
 
 func TestManyDirectivesEndInReverseOrder(t *testing.T) {

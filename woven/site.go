@@ -150,12 +150,12 @@ func reportTo(c *interlock.Client) *guard.Trace {
 	return &guard.Trace{
 		Checked: func(e guard.Checked) {
 			if client := to.Value(); client != nil && e.Verdict == guard.Down {
-				client.ReportFailed(interlock.Failed{Key: e.Key, Waited: e.Waited, Err: e.Err})
+				client.ReportFailed(interlock.Failed{Context: e.Context, Name: e.Guard, Key: e.Key, Waited: e.Waited, Err: e.Err})
 			}
 		},
 		Lost: func(e guard.Lost) {
 			if client := to.Value(); client != nil {
-				client.ReportLost(interlock.Lost{Key: e.Key, Fence: e.Fence, Held: e.Took, Err: e.Err})
+				client.ReportLost(interlock.Lost{Context: e.Context, Name: e.Guard, Key: e.Key, Fence: e.Fence, Held: e.Took, Err: e.Err})
 			}
 		},
 	}

@@ -1,28 +1,63 @@
-// Package trace combines trace functions.
+// Package trace calls trace functions: several as one, without their panics, and outside
+// of the goroutines that many locks share.
 package trace
 
-import "context"
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+)
 
-// Both returns a function that calls f and then g. If one of them is nil, it
-// returns the other.
+// Both returns a function that calls f, and then g without its panics. f is nil or comes
+// from Both.
 func Both[E any](f, g func(E)) func(E) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
+	if g == nil {
 		return f
 	}
-	return func(e E) { f(e); g(e) }
+	var panics Panics
+	if f == nil {
+		return func(e E) {
+			defer panics.Recover()
+			g(e)
+		}
+	}
+	return func(e E) {
+		f(e)
+		defer panics.Recover()
+		g(e)
+	}
 }
 
-// Chain returns a function that calls f, and then g with the context that f returned. If
-// one of them is nil, it returns the other.
-func Chain[E any](f, g func(E) context.Context, with func(E, context.Context) E) func(E) context.Context {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
+// Chain returns a function that calls f, and then g with the context that f returned. f is
+// nil or comes from Chain. If g panics, its context is the one that f returned.
+func Chain[E any](f, g func(E) context.Context, of func(E) context.Context, with func(E, context.Context) E) func(E) context.Context {
+	if g == nil {
 		return f
 	}
-	return func(e E) context.Context { return g(with(e, f(e))) }
+	var panics Panics
+	return func(e E) (ctx context.Context) {
+		if f != nil {
+			e = with(e, f(e))
+		}
+		ctx = of(e)
+		defer panics.Recover()
+		return g(e)
+	}
+}
+
+// Panics recovers the panics of one function. A fault in a trace must not break a lock.
+type Panics struct{ reported sync.Once }
+
+// Recover ends a panic. It is a deferred call. The first panic is reported to the default
+// logger, since the trace's own logger may be at fault.
+func (p *Panics) Recover() {
+	value := recover()
+	if value == nil {
+		return
+	}
+	defer func() { _ = recover() }() // the default logger may be at fault, too
+	p.reported.Do(func() {
+		slog.Default().Error("interlock: a trace function panicked; its further panics are not logged", "panic", value, "stack", string(debug.Stack()))
+	})
 }

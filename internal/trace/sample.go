@@ -5,40 +5,68 @@ import (
 	"time"
 )
 
-// A Sample limits a log to one line per second and name, since in an outage each call
-// would write the same line. The zero value is ready for use.
-type Sample struct {
+// A Sample limits a log: of the lines with one key, it lets the first PerSecond of each
+// second pass. It counts the others.
+type Sample[K comparable] struct {
+	PerSecond int
+
 	mu    sync.Mutex
-	names map[string]*sampled
+	keys  map[K]*sampled
+	other sampled   // of keys that do not fit
+	swept time.Time // when idle keys were last removed
 }
 
 type sampled struct {
-	next    time.Time // when the next line may be written
+	until   time.Time // the end of the current second
+	written int       // lines in it
 	skipped int       // lines since the last one written
 }
 
 const (
 	sampleInterval = time.Second
-	maxSampled     = 1000 // names; a program has fewer
+	maxSampled     = 1000 // keys; a program has fewer
 )
 
-// Allow reports whether to write a line, and how many were skipped since the last one.
-func (s *Sample) Allow(name string) (skipped int, ok bool) {
+// Allow reports whether to write a line, and how many with its key were skipped since the
+// last one. While there are too many keys, new ones share one limit.
+func (s *Sample[K]) Allow(key K) (skipped int, ok bool) {
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.names[name]
-	if c == nil {
-		if s.names == nil || len(s.names) >= maxSampled {
-			s.names = make(map[string]*sampled)
-		}
-		c = new(sampled)
-		s.names[name] = c
+	c := s.of(key, now)
+	if !now.Before(c.until) {
+		c.until, c.written = now.Add(sampleInterval), 0
 	}
-	now := time.Now()
-	if now.Before(c.next) {
+	if c.written >= s.PerSecond {
 		c.skipped++
 		return 0, false
 	}
-	skipped, c.skipped, c.next = c.skipped, 0, now.Add(sampleInterval)
+	c.written++
+	skipped, c.skipped = c.skipped, 0
 	return skipped, true
+}
+
+// of returns the counts of a key.
+func (s *Sample[K]) of(key K, now time.Time) *sampled {
+	if c := s.keys[key]; c != nil {
+		return c
+	}
+	if len(s.keys) >= maxSampled && now.Sub(s.swept) >= sampleInterval {
+		s.swept = now
+		for k, c := range s.keys {
+			if !now.Before(c.until) {
+				s.other.skipped += c.skipped
+				delete(s.keys, k)
+			}
+		}
+	}
+	if len(s.keys) >= maxSampled {
+		return &s.other
+	}
+	if s.keys == nil {
+		s.keys = make(map[K]*sampled)
+	}
+	c := new(sampled)
+	s.keys[key] = c
+	return c
 }
