@@ -50,7 +50,11 @@ func (c *Client) observeEngine() {
 // With returns a Client that also applies opts to every lock it makes. It
 // shares everything else with c.
 func (c *Client) With(opts ...Option) *Client {
-	return &Client{core: c.core, opts: c.opts.with(opts)}
+	with := &Client{core: c.core, opts: c.opts.with(opts)}
+	if with.opts.named == nil { // another business name
+		with.opts.named = c.core.stats.of(with.opts.business)
+	}
+	return with
 }
 
 // Prefix returns the prefix of every key of the client; see the option [Prefix].

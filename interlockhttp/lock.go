@@ -31,7 +31,7 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 	case name == "":
 		s.reject("Lock: give it a name, such as %q", "pay")
 	}
-	locks := append([]interlock.Option{interlock.Wait(lockWait)}, s.lockOptions...)
+	locks := append([]interlock.Option{interlock.WithName(name), interlock.Wait(lockWait)}, s.lockOptions...)
 	if client != nil {
 		s.checkLockOptions(client, name, locks)
 	}

@@ -125,7 +125,7 @@ func (st *state) client(ctx context.Context) *interlock.Client {
 	if own := st.locks.find(c); own != nil {
 		return own
 	}
-	with := func() (*interlock.Client, error) { return c.With(st.rule.LockOptions()...), nil }
+	with := func() (*interlock.Client, error) { return c.With(append(st.rule.LockOptions(), interlock.WithName(st.rule.Name))...), nil }
 	end := func(*interlock.Client, context.Context) error { return nil } // closing c is enough
 	own, _ := st.locks.make(c, with, end)
 	return own

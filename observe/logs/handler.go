@@ -1,0 +1,126 @@
+package logs
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/trace"
+)
+
+// A Handler passes lines on to another handler if the level of their component allows it,
+// and limits floods. The component is the attribute component of [slog.Logger.With];
+// inside a group it is not looked for.
+type Handler struct {
+	next      slog.Handler
+	levels    *Levels
+	level     *slog.LevelVar // of the component
+	grouped   bool
+	component string
+	flood     *flood // nil: all lines are written
+}
+
+// An Option changes a [Handler].
+type Option func(*Handler)
+
+// PerSecond sets how many similar lines are written per second. Lines are similar if they
+// have the same component, level, message, and attributes name, verdict, ending, outcome,
+// code, reason and operation. Default: 100.
+func PerSecond(n int) Option {
+	return func(h *Handler) {
+		h.flood = &flood{seed: maphash.MakeSeed(), sample: trace.Sample[uint64]{PerSecond: max(n, 1)}}
+	}
+}
+
+// Unsampled writes all lines.
+func Unsampled() Option { return func(h *Handler) { h.flood = nil } }
+
+// NewHandler returns a handler that passes lines on to next. Let next accept the lowest
+// level that levels may get.
+func NewHandler(next slog.Handler, levels *Levels, opts ...Option) *Handler {
+	h := &Handler{next: next, levels: levels, level: levels.of(Default)}
+	PerSecond(defaultPerSecond)(h)
+	for _, opt := range opts {
+		opt(h)
+	}
+	return h
+}
+
+const defaultPerSecond = 100
+
+// Enabled implements [slog.Handler].
+func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.level.Level() && h.next.Enabled(ctx, level)
+}
+
+// Handle implements [slog.Handler].
+func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
+	if h.flood != nil {
+		skipped, ok := h.flood.sample.Allow(h.flood.key(h.component, &r))
+		if !ok {
+			return nil
+		}
+		if skipped > 0 {
+			r = r.Clone()
+			r.AddAttrs(slog.Int("skipped", skipped))
+		}
+	}
+	return h.next.Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if len(attrs) == 0 {
+		return h
+	}
+	with := *h
+	with.next = h.next.WithAttrs(attrs)
+	for _, a := range attrs {
+		if a.Key == "component" && !h.grouped {
+			with.component = a.Value.Resolve().String()
+			with.level = h.levels.of(with.component)
+		}
+	}
+	return &with
+}
+
+// WithGroup implements [slog.Handler].
+func (h *Handler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	with := *h
+	with.next, with.grouped = h.next.WithGroup(name), true
+	return &with
+}
+
+// A flood counts similar lines. Handlers of WithAttrs and WithGroup share it.
+type flood struct {
+	seed   maphash.Seed
+	sample trace.Sample[uint64]
+}
+
+// similar are the attributes that similar lines share.
+var similar = []string{"name", "verdict", "ending", "outcome", "code", "reason", "operation"}
+
+// key returns a hash of what similar lines share.
+func (f *flood) key(component string, r *slog.Record) uint64 {
+	var h maphash.Hash
+	h.SetSeed(f.seed)
+	write := func(s string) {
+		_, _ = h.WriteString(s)
+		_ = h.WriteByte(0)
+	}
+	write(component)
+	write(r.Message)
+	maphash.WriteComparable(&h, r.Level)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Value.Kind() == slog.KindString && slices.Contains(similar, a.Key) {
+			write(a.Key)
+			write(a.Value.String())
+		}
+		return true
+	})
+	return h.Sum64()
+}
