@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // log writes what a rule did with a request; s is nil if no rule was involved. The level
@@ -42,16 +43,22 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	if kind == "" {
 		kind = outcome
 	}
-	skipped, ok := x.gateway.sample.allow(logKey{name, kind})
-	if !ok {
-		return
+	skipped := 0
+	if outages[kind] {
+		var ok bool
+		if skipped, ok = x.gateway.sample.Allow(logKey{name, kind}); !ok {
+			return
+		}
+	}
+	if res.code == interlockhttp.UpstreamUnknown {
+		ctx = logs.Every(ctx) // operators search for these lines one by one
 	}
 	attrs := []slog.Attr{
 		slog.String("method", x.request.Method), slog.String("path", x.request.URL.Path), slog.Int("status", x.response.status),
 		slog.String("outcome", outcome), slog.Float64("took_ms", milliseconds(time.Since(x.began))),
 	}
 	if s != nil {
-		attrs = append(attrs, slog.String("rule", name), slog.String("key", s.logID()))
+		attrs = append(attrs, slog.String("name", name), slog.String("key", s.logID()))
 	}
 	if res.code != "" {
 		attrs = append(attrs, slog.String("code", string(res.code)))
@@ -64,6 +71,17 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	}
 	log.LogAttrs(ctx, level, "request", attrs...)
 }
+
+// A logKey is what similar lines share. There are at most three for each rule.
+type logKey struct {
+	rule string
+	kind string // the code of the problem, or else the outcome
+}
+
+// outages are the kinds of lines of which one per second and rule is enough: during an
+// outage of the engine or upstream, and while requests pass unguarded, each request would
+// write the same line. Stats counts unguarded requests.
+var outages = map[string]bool{string(interlockhttp.StoreUnavailable): true, string(interlockhttp.UpstreamUnreachable): true, "unguarded": true}
 
 // causeText returns the text of the cause, with hashes in place of the keys of all rules
 // and of the holder. Knowing a holder's id is enough to release its lock.

@@ -131,7 +131,7 @@ func TestRequestsWithoutAKeyAreCounted(t *testing.T) {
 	}
 	most := 1 + int(time.Since(began)/time.Second)
 	for _, name := range []string{"order", "pay"} {
-		if n := strings.Count(out.String(), "rule="+name+" "); n < 1 || n > most {
+		if n := strings.Count(out.String(), "name="+name+" "); n < 1 || n > most {
 			t.Errorf("50 requests without a key have %d lines about %s, want at most %d:\n%s", n, name, most, out.String())
 		}
 		if got := g.Stats()[name].Verdicts[gateway.NoKey]; got != 50 {

@@ -43,6 +43,8 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/internal/trace"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // Options are what a gateway needs besides its configuration.
@@ -52,7 +54,7 @@ type Options struct {
 	Client *interlock.Client
 
 	// Log gets a line for each refusal and failure, and for every request at the level
-	// debug. Default: slog.Default().
+	// debug, with component=gateway; see package logs. Default: slog.Default().
 	Log *slog.Logger
 
 	// Events, if not nil, is called for each rule that handled a request. It must not
@@ -65,8 +67,8 @@ type Gateway struct {
 	options Options
 	name    string // the gateway's name in the Via field
 	current atomic.Pointer[snapshot]
-	sample  logSample
-	bodies  atomic.Int64 // bytes of guarded bodies in memory
+	sample  trace.Sample[logKey] // of lines about outages
+	bodies  atomic.Int64         // bytes of guarded bodies in memory
 
 	mu       sync.Mutex // for Reload and Close
 	closed   bool
@@ -85,11 +87,12 @@ func New(cfg *config.Config, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	o.Log = logs.Component(o.Log, logs.Gateway)
 	s, err := newSnapshot(cfg, o.Client, o.Log, nil)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{options: o, name: newPseudonym()}
+	g := &Gateway{options: o, name: newPseudonym(), sample: trace.Sample[logKey]{PerSecond: 1}}
 	g.current.Store(s)
 	return g, nil
 }
@@ -140,7 +143,7 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 		return err
 	}
 	for _, f := range forgotten(before, s) {
-		g.options.Log.Warn("records from before the reload no longer match, so that retries of earlier requests may run again", "rule", f.rule, "changed", f.changed)
+		g.options.Log.Warn("records from before the reload no longer match, so that retries of earlier requests may run again", "name", f.rule, "changed", f.changed)
 	}
 	g.current.Store(s)
 	before.retire()

@@ -261,7 +261,7 @@ func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
 		if err := g.Reload(&cfg); err != nil {
 			t.Fatal(err)
 		}
-		if got := log.String(); changed == "" && got != "" || changed != "" && !strings.Contains(got, "rule=pay changed="+changed) {
+		if got := log.String(); changed == "" && got != "" || changed != "" && !strings.Contains(got, "name=pay changed="+changed) {
 			t.Errorf("after a change of %q the log is %q", changed, got)
 		}
 		if err := g.Reload(s.gateway.Config()); err != nil {
@@ -298,7 +298,7 @@ func TestAReloadWarnsOfAnOverwrittenSecret(t *testing.T) {
 		t.Errorf("after a reload without a change the log is %q, want nothing", got)
 	}
 	write("b")
-	if got := reload(); !strings.Contains(got, "rule=pay changed=secrets") {
+	if got := reload(); !strings.Contains(got, "name=pay changed=secrets") {
 		t.Errorf("after the secret was overwritten the log is %q, want a warning about rule pay", got)
 	}
 }

@@ -20,6 +20,7 @@
 package config
 
 import (
+	"log/slog"
 	"net/netip"
 	"net/url"
 	"time"
@@ -46,6 +47,7 @@ type Config struct {
 	Limits    Limits
 	Timeouts  Timeouts
 	Shutdown  Shutdown
+	Log       Log
 	Admin     *Admin // nil: no admin API
 	Rules     []Rule // in the order of the file; see Rule.Continue
 
@@ -142,6 +144,12 @@ type Timeouts struct {
 type Shutdown struct {
 	Delay   time.Duration // between the first failing /readyz and the refusal of new requests. Default: 0
 	Timeout time.Duration // for running requests to end. Default: 30s
+}
+
+// Log is what a gateway logs.
+type Log struct {
+	Level      slog.Level            // the lowest level that is written. Default: info
+	Components map[string]slog.Level // levels of their own, by component of package logs
 }
 
 // An Admin is the listener of the admin API.

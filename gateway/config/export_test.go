@@ -16,6 +16,8 @@ func Rows() (all []Row) {
 	all = append(all, rowsOf("limits", limitsShape)...)
 	all = append(all, rowsOf("timeouts", timeoutsShape)...)
 	all = append(all, rowsOf("shutdown", shutdownShape)...)
+	all = append(all, rowsOf("log", logShape)...)
+	all = append(all, rowsOf("log components", componentsShape)...)
 	all = append(all, rowsOf("admin", adminShape)...)
 	all = append(all, rowsOf("admin tokens", adminTokenShape)...)
 	all = append(all, rowsOf("rules", ruleShape())...)

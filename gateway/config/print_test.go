@@ -35,6 +35,7 @@ tokens: {path: /token, life: 5m, form: spend}
 limits: {body: 2MiB, bodies: 8MiB, response: 64KiB, header: 8192, conns: 100}
 timeouts: {header: 3s, body: 1m, idle: 10s}
 shutdown: {delay: 5s, timeout: 1m}
+log: {level: warn, components: {locks: debug, engine: error}}
 admin:
   listen: 0.0.0.0:7070
   tls: {cert: admin.crt, key: admin.key}
@@ -141,7 +142,7 @@ func checkEqual(t *testing.T, a, b *config.Config) {
 	for name, pair := range map[string][2]any{
 		"listen": {a.Listen, b.Listen}, "tls": {a.TLS, b.TLS}, "upstream": {a.Upstream, b.Upstream}, "trusted": {a.Trusted, b.Trusted},
 		"principal": {a.Principal, b.Principal}, "secrets": {a.Secrets, b.Secrets}, "tokens": {a.Tokens, b.Tokens}, "limits": {a.Limits, b.Limits},
-		"timeouts": {a.Timeouts, b.Timeouts}, "shutdown": {a.Shutdown, b.Shutdown}, "namespace": {a.Namespace, b.Namespace}, "rules": {len(a.Rules), len(b.Rules)},
+		"timeouts": {a.Timeouts, b.Timeouts}, "shutdown": {a.Shutdown, b.Shutdown}, "log": {a.Log, b.Log}, "namespace": {a.Namespace, b.Namespace}, "rules": {len(a.Rules), len(b.Rules)},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			t.Errorf("%s was %+v, and is %+v after printing and parsing", name, pair[0], pair[1])

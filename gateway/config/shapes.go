@@ -1,7 +1,10 @@
 package config
 
 import (
+	"log/slog"
 	"time"
+
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // The shapes of a file, from the top down, in the order in which they are printed.
@@ -22,6 +25,7 @@ func fileShape() shape[Config] {
 		section("limits", "Limits on what one client may use.", limitsShape, func(c *Config) *Limits { return &c.Limits }),
 		section("timeouts", "Limits on how long a client may take.", timeoutsShape, func(c *Config) *Timeouts { return &c.Timeouts }),
 		section("shutdown", "How the gateway shuts down.", shutdownShape, func(c *Config) *Shutdown { return &c.Shutdown }),
+		section("log", "What the gateway logs.", logShape, func(c *Config) *Log { return &c.Log }),
 		adminField,
 		presetsField(),
 		required(rulesField()),
@@ -106,6 +110,21 @@ var timeoutsShape = shape[Timeouts]{name: "timeouts", fields: []field[Timeouts]{
 var shutdownShape = shape[Shutdown]{name: "shutdown", fields: []field[Shutdown]{
 	durationField("delay", "Time between the first failing /readyz and the refusal of new requests.", 0, 0, time.Hour, func(s *Shutdown) *time.Duration { return &s.Delay }),
 	durationField("timeout", "Time for running requests to end.", 30*time.Second, time.Millisecond, 24*time.Hour, func(s *Shutdown) *time.Duration { return &s.Timeout }),
+}}
+
+// logShape has no field for the form of the log, which is a flag of the command.
+var logShape = shape[Log]{name: "log", fields: []field[Log]{
+	withDefault(levelField("level", "The lowest level that is written: debug, info, warn or error.",
+		func(l *Log) (slog.Level, bool) { return l.Level, true }, func(l *Log, level slog.Level) { l.Level = level }), "info"),
+	componentsField,
+}}
+
+// componentsShape has a field for each component. Default is the field level of log.
+var componentsShape = shape[Log]{name: "components", fields: []field[Log]{
+	componentField(logs.Locks, "Level of the life of locks."),
+	componentField(logs.Guards, "Level of the checks and claims of guards."),
+	componentField(logs.Engine, "Level of the requests to the engine's servers."),
+	componentField(logs.Gateway, "Level of the requests through the gateway."),
 }}
 
 // adminShape has no insecure: only a program can set it.

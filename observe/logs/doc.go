@@ -8,9 +8,9 @@
 //	err := levels.Set(logs.Locks, slog.LevelDebug) // while the program runs
 //
 // The attribute component of a line names its source: [Locks], [Guards], [Engine] or
-// [Gateway]. Each has its own level. The handler limits floods: of similar lines, the first
-// 100 of each second are written, and the next one counts the others in the attribute
-// skipped.
+// [Gateway]. Each has its own level. The handler limits floods: of similar lines of a
+// component, the first 100 of each second are written, and the next one counts the others
+// in the attribute skipped.
 //
 // # What is not promised
 //

@@ -17,7 +17,7 @@ type Handler struct {
 	levels    *Levels
 	level     *slog.LevelVar // of the component
 	grouped   bool
-	component string
+	component string // empty: not one of ours
 	flood     *flood // nil: all lines are written
 }
 
@@ -26,7 +26,8 @@ type Option func(*Handler)
 
 // PerSecond sets how many similar lines are written per second. Lines are similar if they
 // have the same component, level, message, and attributes name, verdict, ending, outcome,
-// code, reason and operation. Default: 100.
+// code, reason and operation. Lines of other packages, and audit entries, are not limited.
+// Default: 100.
 func PerSecond(n int) Option {
 	return func(h *Handler) {
 		h.flood = &flood{seed: maphash.MakeSeed(), sample: trace.Sample[uint64]{PerSecond: max(n, 1)}}
@@ -39,7 +40,7 @@ func Unsampled() Option { return func(h *Handler) { h.flood = nil } }
 // NewHandler returns a handler that passes lines on to next. Let next accept the lowest
 // level that levels may get.
 func NewHandler(next slog.Handler, levels *Levels, opts ...Option) *Handler {
-	h := &Handler{next: next, levels: levels, level: levels.of(Default)}
+	h := &Handler{next: next, levels: levels, level: levels.of("")}
 	PerSecond(defaultPerSecond)(h)
 	for _, opt := range opts {
 		opt(h)
@@ -49,6 +50,11 @@ func NewHandler(next slog.Handler, levels *Levels, opts ...Option) *Handler {
 
 const defaultPerSecond = 100
 
+// Every returns a context for lines that are written however many there are.
+func Every(ctx context.Context) context.Context { return context.WithValue(ctx, everyKey{}, true) }
+
+type everyKey struct{}
+
 // Enabled implements [slog.Handler].
 func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= h.level.Level() && h.next.Enabled(ctx, level)
@@ -56,7 +62,7 @@ func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements [slog.Handler].
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
-	if h.flood != nil {
+	if h.flood != nil && h.component != "" && ctx.Value(everyKey{}) == nil {
 		skipped, ok := h.flood.sample.Allow(h.flood.key(h.component, &r))
 		if !ok {
 			return nil
@@ -78,7 +84,7 @@ func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with.next = h.next.WithAttrs(attrs)
 	for _, a := range attrs {
 		if a.Key == "component" && !h.grouped {
-			with.component = a.Value.Resolve().String()
+			with.component = h.levels.known(a.Value.Resolve().String())
 			with.level = h.levels.of(with.component)
 		}
 	}

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -93,10 +94,15 @@ func check(component string) error {
 	return nil
 }
 
-// of returns the level of a component. Unknown ones share the default.
-func (l *Levels) of(component string) *slog.LevelVar {
-	if v, ok := l.levels[component]; ok {
-		return v
+// known returns a component, or "" if it has no level of its own.
+func (l *Levels) known(component string) string {
+	if component == Default || l.levels[component] == nil {
+		return ""
 	}
-	return l.levels[Default]
+	return component
+}
+
+// of returns the level of a known component.
+func (l *Levels) of(component string) *slog.LevelVar {
+	return l.levels[cmp.Or(component, Default)]
 }

@@ -165,8 +165,9 @@ func TestFlood(t *testing.T) {
 	t.Run("by default 100 similar lines are written per second, and no memory grows with keys", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			logger, _, out := newLog(slog.LevelInfo)
+			guards := logs.Component(logger, logs.Guards)
 			for i := range 100_000 {
-				logger.Info("x", "key", i)
+				guards.Info("x", "key", i)
 			}
 			if n := len(out.all(t)); n != 100 {
 				t.Errorf("%d lines are written, want 100", n)
@@ -176,10 +177,22 @@ func TestFlood(t *testing.T) {
 	t.Run("a handler without sampling writes all lines", func(t *testing.T) {
 		logger, _, out := newLog(slog.LevelInfo, logs.Unsampled())
 		for range 1000 {
-			logger.Info("x")
+			logs.Component(logger, logs.Locks).Info("x")
 		}
 		if n := len(out.all(t)); n != 1000 {
 			t.Errorf("%d lines are written, want 1,000", n)
+		}
+	})
+	t.Run("lines of other packages, and lines with Every, are not limited", func(t *testing.T) {
+		logger, _, out := newLog(slog.LevelInfo)
+		for range 1000 {
+			logger.Info("x")
+			logs.Component(logger, "payments").Info("x")
+			logs.Component(logger, logs.Default).Info("x")
+			logs.Component(logger, logs.Locks).InfoContext(logs.Every(t.Context()), "x")
+		}
+		if n := len(out.all(t)); n != 4000 {
+			t.Errorf("%d lines are written, want 4,000", n)
 		}
 	})
 }
