@@ -31,6 +31,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // Options are the parts of a process that the API reports on, and its access rules.
@@ -56,6 +57,9 @@ type Options struct {
 	Degrades func() bool
 	// Guards returns the counters of this process's guards, by name. nil: it has none.
 	Guards func() map[string]guard.Stats
+
+	// Levels are the levels of the log, which the API shows and changes. nil: it does not.
+	Levels *logs.Levels
 
 	// Events is the source of the event stream. Give the client its [Events.Trace]. nil:
 	// the stream contains only audit entries and the events of [Server.Publish].
@@ -146,7 +150,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // noRoute returns the problem of a request whose path or method has no operation.
 func (s *Server) noRoute(r *http.Request) *Problem {
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		// ServeMux cannot list the methods of a path, so each one is tried.
 		trial := r.Clone(r.Context())
 		trial.Method = method

@@ -48,6 +48,7 @@ func (s *Server) build() error {
 	s.lockRoutes()
 	s.claimRoutes()
 	s.gatewayRoutes()
+	s.logRoutes()
 	s.healthRoutes()
 	s.standbyRoutes()
 	s.eventRoutes()
