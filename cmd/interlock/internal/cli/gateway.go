@@ -19,6 +19,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // gatewayFlags are the common flags of proxy and serve.
@@ -73,7 +74,8 @@ func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options)
 	} // without a file, SIGHUP keeps its default action and ends the process
 	o.Health, o.Lazy = f.health, f.wait
 	o.Name = "interlock " + c.Name()
-	o.Log = slog.New(serve.Handler(p.stderr, f.log == asJSON, terminal(p.stderr), f.verbose))
+	o.Levels, o.Verbose = logs.NewLevels(slog.LevelInfo), f.verbose
+	o.Log = slog.New(serve.Handler(p.stderr, f.log == asJSON, terminal(p.stderr), o.Levels))
 	s, err := serve.Open(c.Context(), o)
 	var unreachable *serve.EngineError
 	switch {

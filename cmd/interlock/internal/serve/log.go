@@ -10,32 +10,46 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // Handler returns the log handler of a gateway: JSON if asJSON is set, readable lines on
-// a terminal, and key=value otherwise. With verbose, every request is logged. Only the
-// lines for a terminal are sanitized; programs read the others.
-func Handler(w io.Writer, asJSON, terminal, verbose bool) slog.Handler {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	o := &slog.HandlerOptions{Level: level}
+// a terminal, and key=value otherwise. Levels decide what is written. Only the lines for a
+// terminal are sanitized; programs read the others.
+func Handler(w io.Writer, asJSON, terminal bool, levels *logs.Levels) slog.Handler {
+	o := &slog.HandlerOptions{Level: slog.LevelDebug}
+	var next slog.Handler
 	switch {
 	case asJSON:
-		return slog.NewJSONHandler(w, o)
+		next = slog.NewJSONHandler(w, o)
 	case terminal:
-		return &terminalHandler{out: &lockedWriter{w: w}, level: level}
+		next = &terminalHandler{out: &lockedWriter{w: w}}
+	default:
+		next = slog.NewTextHandler(w, o)
 	}
-	return slog.NewTextHandler(w, o)
+	return logs.NewHandler(next, levels)
+}
+
+// setLevels applies the levels of a configuration. With Verbose, components without a
+// level of their own are logged at debug.
+func (o *Options) setLevels(c config.Log) {
+	if o.Levels == nil {
+		return
+	}
+	if o.Verbose {
+		c.Level = slog.LevelDebug
+	}
+	if err := o.Levels.SetAll(c.Level, c.Components); err != nil {
+		panic(err) // package config accepts known components only
+	}
 }
 
 // terminalHandler writes the time of day, the message and the attributes on one line.
 // Values may come from clients, so escape sequences in them are made visible.
 type terminalHandler struct {
-	out   *lockedWriter // shared by all handlers that WithAttrs returns
-	level slog.Level
-	with  string // the attributes of every line
+	out  *lockedWriter // shared by all handlers that WithAttrs returns
+	with string        // the attributes of every line
 }
 
 // A lockedWriter keeps concurrent lines apart.
@@ -44,8 +58,8 @@ type lockedWriter struct {
 	w  io.Writer
 }
 
-// Enabled implements [slog.Handler].
-func (h *terminalHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
+// Enabled implements [slog.Handler]. Package logs decides.
+func (h *terminalHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements [slog.Handler].
 func (h *terminalHandler) Handle(_ context.Context, r slog.Record) error {
@@ -74,7 +88,9 @@ func (h *terminalHandler) Handle(_ context.Context, r slog.Record) error {
 func (h *terminalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h // slog requires a copy: h stays in use
 	for _, a := range attrs {
-		next.with += attribute(a)
+		if a.Key != "component" { // the message names it
+			next.with += attribute(a)
+		}
 	}
 	return &next
 }

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize/sanitizetest"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 func TestLog(t *testing.T) {
 	t.Run("escape sequences from clients do not reach the terminal", func(t *testing.T) {
 		var out strings.Builder
-		log := slog.New(Handler(&out, false, true, false)).With("by", "\x1b[2J")
+		log := slog.New(Handler(&out, false, true, logs.NewLevels(slog.LevelInfo))).With("by", "\x1b[2J")
 		for _, evil := range sanitizetest.Hostile(100) {
 			out.Reset()
 			log.Warn("request", "path", evil)
@@ -25,7 +27,9 @@ func TestLog(t *testing.T) {
 	t.Run("JSON logs contain successful requests only with verbose", func(t *testing.T) {
 		for verbose, want := range map[bool]int{false: 1, true: 2} {
 			var out strings.Builder
-			log := slog.New(Handler(&out, true, true, verbose))
+			o := Options{Levels: logs.NewLevels(slog.LevelInfo), Verbose: verbose}
+			o.setLevels(config.Log{})
+			log := slog.New(Handler(&out, true, true, o.Levels))
 			log.Debug("request")
 			log.Info("listening")
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -35,9 +39,23 @@ func TestLog(t *testing.T) {
 			}
 		}
 	})
+	t.Run("verbose does not change components with a level of their own", func(t *testing.T) {
+		o := Options{Levels: logs.NewLevels(slog.LevelInfo), Verbose: true}
+		o.setLevels(config.Log{Level: slog.LevelWarn, Components: map[string]slog.Level{logs.Engine: slog.LevelError}})
+		if got, want := o.Levels.String(), "default=DEBUG engine=ERROR gateway=DEBUG guards=DEBUG locks=DEBUG"; got != want {
+			t.Errorf("the levels are %s, want %s", got, want)
+		}
+	})
+	t.Run("a terminal shows no component, which the message names", func(t *testing.T) {
+		var out strings.Builder
+		logs.Component(slog.New(Handler(&out, false, true, logs.NewLevels(slog.LevelInfo))), logs.Locks).Info("lock: not acquired", "name", "pay")
+		if !strings.HasSuffix(out.String(), "lock: not acquired  name=pay\n") {
+			t.Errorf("the line is %q, want no component in it", out.String())
+		}
+	})
 	t.Run("without a terminal the log is key=value", func(t *testing.T) {
 		var out strings.Builder
-		slog.New(Handler(&out, false, false, false)).Info("stopped")
+		slog.New(Handler(&out, false, false, logs.NewLevels(slog.LevelInfo))).Info("stopped")
 		if !strings.Contains(out.String(), "msg=stopped") {
 			t.Errorf("the log is %q, want msg=stopped", out.String())
 		}

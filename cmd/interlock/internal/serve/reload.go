@@ -112,11 +112,16 @@ func (s *Server) replace() error {
 			return err
 		}
 	}
+	before := s.gate.Config().Log
 	// The last step that can fail. The certificate follows, because use cannot fail.
 	if err := s.gate.Reload(cfg); err != nil {
 		return err
 	}
 	use()
+	// Levels that the admin API has set stay, unless the file has new ones.
+	if !reflect.DeepEqual(before, cfg.Log) {
+		s.o.setLevels(cfg.Log)
+	}
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/interlock-go/interlock/gateway"
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // Options configure [Open].
@@ -46,6 +47,11 @@ type Options struct {
 
 	Name string // the client's name on the engine
 	Log  *slog.Logger
+
+	// Levels are those of Log; nil: they are fixed. The configuration sets them, and so
+	// does the admin API. Verbose makes debug the level.
+	Levels  *logs.Levels
+	Verbose bool
 }
 
 // A Server is a gateway whose listeners are open. [Server.Run] serves requests.
@@ -84,6 +90,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 			s.closeAll()
 		}
 	}()
+	o.setLevels(o.Config.Log)
 	if err := s.listen(ctx); err != nil {
 		return nil, err
 	}
@@ -92,7 +99,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.engine, err = openEngine(ctx, o.Config.Engine, o.Lazy, o.Log); err != nil {
 		return nil, err
 	}
-	s.client = interlock.New(s.engine.Engine, interlock.Name(o.Name), interlock.WithTrace(s.events.Trace()))
+	s.client = interlock.New(s.engine.Engine, interlock.Name(o.Name), interlock.WithTrace(s.events.Trace()), logs.To(o.Log))
 	if s.gate, err = gateway.New(o.Config, gateway.Options{Client: s.client, Log: o.Log, Events: s.publish}); err != nil {
 		return nil, err
 	}
@@ -166,6 +173,7 @@ func (s *Server) buildAdmin() (err error) {
 	s.api, err = admin.New(admin.Options{
 		Client: s.client, Engine: s.engine.Engine, Config: cfg, Log: log, Events: s.events,
 		Rules: s.gate.Config, Reload: s.reloader(), Reloaded: s.reloads.last, Ready: s.ready, Degrades: s.degrades, Guards: s.gate.Stats,
+		Levels: s.o.Levels,
 	})
 	if err != nil {
 		return err
