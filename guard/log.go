@@ -3,8 +3,10 @@ package guard
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
@@ -35,8 +37,17 @@ func (l guardLog) write(ctx context.Context, level slog.Level, text, name, key s
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	all := append(make([]slog.Attr, 0, len(attrs)+2), slog.String("name", name), slog.String("key", key))
+	all := append(make([]slog.Attr, 0, len(attrs)+2), slog.String("name", name), slog.String("key", recordID(name, key)))
 	l.LogAttrs(context.WithoutCancel(ctx), level, text, append(all, attrs...)...)
+}
+
+// recordID returns the id of a record: its key without the prefix of the client.
+func recordID(name, key string) string {
+	hash := strings.LastIndexByte(key, ':')
+	if hash < 0 { // the caller's key was refused
+		return key
+	}
+	return interlock.Key(name) + key[hash:]
 }
 
 // checkedLevel returns the level of a verdict.

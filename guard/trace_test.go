@@ -174,6 +174,23 @@ var traceLaws = []law{
 			t.Errorf("the log has a plain key:\n%s", out.String())
 		}
 	}},
+	{"the log shows the id that operators see, without the client's prefix", func(t *testing.T, w *world) {
+		var out bytes.Buffer
+		client := interlock.New(w.engine, interlock.Prefix("shop:"), guard.TraceGuards(guard.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))))
+		named := order
+		named.Name = "order:new"
+		g := guard.Must(guard.New[string](client, named))
+		do(t, g, key, work("a", 0), "a")
+		fails(t, g, guard.Of("", "3"), work("a", 0), interlock.ErrKey)
+		records, err := guard.NewRecords(client)
+		ok(t, err)
+		all, _, err := records.From(t.Context(), "", "")
+		ok(t, err)
+		if n := strings.Count(out.String(), "key="+all[0].Key+" "); len(all) != 1 || n != 2 {
+			t.Errorf("%d lines have the id of %+v, want 2:\n%s", n, all, out.String())
+		}
+		ok(t, client.Close(t.Context()))
+	}},
 	{"a refusal by the engine is logged as an error, with its text", func(t *testing.T, w *world) {
 		var out bytes.Buffer
 		g := process[string](t, w, order, guard.WithTrace(guard.Log(slog.New(slog.NewTextHandler(&out, nil)))))
