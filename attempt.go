@@ -36,6 +36,7 @@ type attempt struct {
 	outage       outage        // the engine's failures since its last answer
 	rival        rival         // the holder last seen
 	waiting      bool          // counted and traced as a waiter
+	waitStart    time.Time     // when it began to wait
 	queued       bool          // the engine keeps a queue position for it
 	unqueued     bool          // the engine refused to queue it; see stopTurning
 }
@@ -114,7 +115,7 @@ func (a *attempt) retry(ctx context.Context) (grant, error) {
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.asHeld(), fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), handovers: a.turn.taken, tries: a.tries, direct: a.direct, local: got.Local}
+			g := grant{req: a.asHeld(), fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), handovers: a.turn.taken, tries: a.tries, waitStart: a.waitStart, direct: a.direct, local: got.Local}
 			if !retry.TooLate(a.sent, time.Now(), a.req.Lease) {
 				return g, nil
 			}
@@ -185,9 +186,9 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 		return 0, a.rival.contended(a.req.Key, nil)
 	}
 	if !a.waiting {
-		a.waiting = true
+		a.waiting, a.waitStart = true, time.Now()
 		m.opts.counters.waiting.Add(1)
-		m.contend(busy.Holder)
+		m.contend(a.waitStart, busy.Holder)
 		if t := m.opts.trace; t != nil && t.Waiting != nil {
 			t.Waiting(Waiting{Key: a.req.Key, Name: m.opts.business, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}
@@ -281,6 +282,7 @@ type grant struct {
 	safeUntil  time.Time // the lease is valid at least until then
 	handovers  int       // in a row
 	tries      int       // requests sent to the engine
+	waitStart  time.Time // when the lock was found held; zero if it was free
 	handedOver bool      // received from another holder of this process
 	direct     bool      // the local queue is not used
 	local      bool      // valid in this process only: the engine has degraded

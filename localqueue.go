@@ -149,7 +149,8 @@ func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQue
 func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, w *waiter) (grant, error) {
 	waiting := &m.opts.counters.waiting
 	waiting.Add(1)
-	m.contend("")
+	start := time.Now()
+	m.contend(start, "")
 	served := false
 	defer func() { // also if a Backoff of the caller panics
 		waiting.Add(-1)
@@ -172,7 +173,9 @@ func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue
 	served = true
 	waiting.Add(-1) // from here on the attempt counts this waiter
 	defer waiting.Add(1)
-	return q.accept(ctx, m, s, wq, h)
+	g, err := q.accept(ctx, m, s, wq, h)
+	g.waitStart = start
+	return g, err
 }
 
 // await waits for a handover. A waiter with Poll makes the leader ask as often

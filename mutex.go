@@ -165,8 +165,12 @@ func (l *lease) start(waited time.Duration) {
 }
 
 func (l *lease) acquired(waited time.Duration) Acquired {
+	var queued time.Duration
+	if !l.waitStart.IsZero() {
+		queued = l.since.Sub(l.waitStart)
+	}
 	return Acquired{Context: l.Parent(), Name: l.opts.business, Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence,
-		Lease: l.req.Lease, Waited: waited, Tries: l.tries, HandedOver: l.handedOver, Local: l.local}
+		Lease: l.req.Lease, Waited: waited, Queued: queued, Tries: l.tries, HandedOver: l.handedOver, Local: l.local}
 }
 
 // report counts and traces a lock that was not acquired.
@@ -179,7 +183,7 @@ func (m *Mutex) report(ctx context.Context, err error, waited time.Duration) {
 		switch e.Result() {
 		case "busy":
 			s.busy.Add(1)
-			m.contend(busy.Holder)
+			m.contend(time.Now(), busy.Holder)
 		case "timeout":
 			s.timedOut.Add(1)
 		}

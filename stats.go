@@ -147,8 +147,8 @@ type contention struct {
 }
 
 // contend notes a caller that cannot have the lock at once.
-func (m *Mutex) contend(holder string) {
-	m.core.contended.Add(time.Now(), m.key, contention{m.opts.business, m.kind, holder})
+func (m *Mutex) contend(now time.Time, holder string) {
+	m.core.contended.Add(now, m.key, contention{m.opts.business, m.kind, holder})
 }
 
 func (s *Stats) add(t Stats) {

@@ -50,9 +50,10 @@ type Acquired struct {
 	Fence      uint64
 	Lease      time.Duration
 	Waited     time.Duration
-	Tries      int  // requests sent to the engine; 0 after a handover
-	HandedOver bool // received from another holder of this process
-	Local      bool // valid in this process only: the engine has degraded
+	Queued     time.Duration // the part of Waited after the lock was found held
+	Tries      int           // requests sent to the engine; 0 after a handover
+	HandedOver bool          // received from another holder of this process
+	Local      bool          // valid in this process only: the engine has degraded
 }
 
 // context and with are for the chain of contexts that Holding makes.

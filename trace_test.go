@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,21 @@ var traceLaws = []law{
 			if got[event] != "pay fair" {
 				t.Errorf("the event %q has name and kind %q, want %q", event, got[event], "pay fair")
 			}
+		}
+	}},
+	{"an acquisition is traced with the time since the lock was found held", func(t *testing.T, w *world) {
+		var queued []time.Duration
+		note := interlock.WithTrace(&interlock.Trace{Acquired: func(e interlock.Acquired) { queued = append(queued, e.Queued) }})
+		first, second := w.another(note), w.another(note)
+		_, hold := lock(t, first.Mutex("k:1"))
+		for _, c := range []*interlock.Client{first, second} { // waits in the local queue, and at the engine
+			held := hold
+			time.AfterFunc(time.Second, func() { unlock(t, held) })
+			_, hold = lock(t, c.Mutex("k:1"))
+		}
+		unlock(t, hold)
+		if want := []time.Duration{0, time.Second, time.Second}; !slices.Equal(queued, want) {
+			t.Errorf("the locks were queued for %v, want %v", queued, want)
 		}
 	}},
 	{"a trace adds values to the context of the work, and finds them again at its end", func(t *testing.T, w *world) {

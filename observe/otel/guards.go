@@ -1,0 +1,93 @@
+package otel
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+// guards returns the trace that makes the spans of guards.
+func (s *spans) guards() *guard.Trace {
+	return &guard.Trace{
+		Checked:   s.checked,
+		Executing: s.executing,
+		Settled:   s.settled,
+		Lost:      func(e guard.Lost) { s.finish(e.Context, e.Key, "", "lost", e.Err) },
+	}
+}
+
+// executing begins the span of the work. The record keeps the span's id, if the span is
+// sampled.
+func (s *spans) executing(e guard.Executing) (context.Context, string) {
+	ctx, span := s.begin(e.Context, "interlock.execute", e.Key, "",
+		nameKey.String(valid(e.Guard)), keyHashKey.String(e.Key), fence(e.Fence))
+	if !span.IsRecording() {
+		return ctx, "" // the context may have a span of the caller, which is not this execution
+	}
+	return ctx, originOf(ctx)
+}
+
+// settled ends the span of the work.
+func (s *spans) settled(e guard.Settled) {
+	err := e.Err
+	if e.Ending == guard.LeftUnknown && err == nil {
+		err = errUnknown
+	}
+	s.finish(e.Context, e.Key, "", string(e.Ending), err)
+}
+
+var errUnknown = errors.New("the outcome of the work is unknown")
+
+// checked makes the span of a duplicate that got an earlier outcome. Other verdicts become
+// an event of the caller's span: no work ran, or interlock.execute shows it.
+func (s *spans) checked(e guard.Checked) {
+	about := []attribute.KeyValue{nameKey.String(valid(e.Guard)), keyHashKey.String(e.Key), resultKey.String(string(e.Verdict)), waited(e.Waited)}
+	switch e.Verdict {
+	case guard.Granted:
+	case guard.Replayed, guard.FailedBefore:
+		var links []trace.Link
+		if origin := parseOrigin(e.Origin); origin.IsValid() {
+			links = append(links, trace.Link{SpanContext: origin})
+		}
+		span, _, end := s.past(e.Context, "interlock.replay", e.Waited, about, links...)
+		span.SetAttributes(attribute.Bool("interlock.coalesced", e.Coalesced))
+		if e.Verdict == guard.FailedBefore && span.IsRecording() {
+			span.SetStatus(codes.Error, "an earlier call failed")
+		}
+		span.End(trace.WithTimestamp(end))
+	default:
+		if span := trace.SpanFromContext(e.Context); span.IsRecording() {
+			span.AddEvent("interlock.check", trace.WithAttributes(about...))
+		}
+	}
+}
+
+// field is the name of the field with the id of a span, in HTTP and in the propagator.
+const field = "traceparent"
+
+// originOf returns the id of the span in ctx, in the format of a traceparent field, or "" if it is
+// not sampled.
+func originOf(ctx context.Context) string {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier[field]
+}
+
+// parseOrigin returns the span that a record names. It is invalid if the record was stored
+// without a span, or by another program.
+func parseOrigin(origin string) trace.SpanContext {
+	if origin == "" {
+		return trace.SpanContext{}
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{field: origin})
+	return trace.SpanContextFromContext(ctx)
+}
