@@ -60,6 +60,10 @@ type Options struct {
 	// Events, if not nil, is called for each rule that handled a request. It must not
 	// block.
 	Events func(Event)
+
+	// Sending, if not nil, is called with each request before it is sent to an upstream. It
+	// may set fields, such as those of a trace.
+	Sending func(*http.Request)
 }
 
 // A Gateway is a handler whose rules can be replaced while it serves.

@@ -43,6 +43,9 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 		h.Del("Connection")
 		h.Del("Http2-Settings")
 	}
+	if sending := x.gateway.options.Sending; sending != nil {
+		sending(p.Out)
+	}
 	sendOnce(p.Out)
 }
 

@@ -36,7 +36,13 @@ const reloadFailed = "reload failed; the previous configuration stays in use"
 // startGateway starts a gateway and waits until it listens.
 func startGateway(t *testing.T, args ...string) *gateway {
 	t.Helper()
-	g := &gateway{run: start(t, nil, append(args, "--log", "json")...), t: t}
+	return startGatewayWith(t, nil, args...)
+}
+
+// startGatewayWith starts a gateway with further environment variables.
+func startGatewayWith(t *testing.T, env []string, args ...string) *gateway {
+	t.Helper()
+	g := &gateway{run: start(t, env, append(args, "--log", "json")...), t: t}
 	t.Cleanup(func() { _ = g.cmd.Process.Kill() })
 	await(t, "the gateway listens", func() bool {
 		if g.logged("stopped") != nil || strings.HasPrefix(g.stderr.String(), "interlock:") {

@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/telemetry"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/observe/logs"
 )
@@ -76,6 +77,12 @@ func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options)
 	o.Name = "interlock " + c.Name()
 	o.Levels, o.Verbose = logs.NewLevels(slog.LevelInfo), f.verbose
 	o.Log = slog.New(serve.Handler(p.stderr, f.log == asJSON, terminal(p.stderr), o.Levels))
+	t, err := telemetry.Start(c.Context(), built().Version, o.Log)
+	if err != nil {
+		return err
+	}
+	defer p.stopTelemetry(t, o.Log)
+	o.ClientOptions, o.Wrap, o.Sending = t.Options(), t.Handler, t.Sending
 	s, err := serve.Open(c.Context(), o)
 	var unreachable *serve.EngineError
 	switch {
@@ -89,6 +96,13 @@ func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options)
 	}
 	p.printSummary(s, o, f)
 	return s.Run(ctx)
+}
+
+// stopTelemetry exports the last spans.
+func (p *program) stopTelemetry(t *telemetry.Telemetry, log *slog.Logger) {
+	if err := t.Shutdown(context.Background()); err != nil {
+		log.Warn("some spans were not exported", "err", err)
+	}
 }
 
 // reloadSignals forwards SIGHUP as a request to reload. A closed terminal sends SIGHUP,

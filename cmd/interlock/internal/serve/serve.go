@@ -52,6 +52,12 @@ type Options struct {
 	// does the admin API. Verbose makes debug the level.
 	Levels  *logs.Levels
 	Verbose bool
+
+	// ClientOptions are further options of the client. Wrap, if not nil, wraps the handler
+	// of the gateway, and Sending is called with each request to an upstream.
+	ClientOptions []interlock.Option
+	Wrap          func(http.Handler) http.Handler
+	Sending       func(*http.Request)
 }
 
 // A Server is a gateway whose listeners are open. [Server.Run] serves requests.
@@ -99,8 +105,9 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.engine, err = openEngine(ctx, o.Config.Engine, o.Lazy, o.Log); err != nil {
 		return nil, err
 	}
-	s.client = interlock.New(s.engine.Engine, interlock.Name(o.Name), interlock.WithTrace(s.events.Trace()), logs.To(o.Log))
-	if s.gate, err = gateway.New(o.Config, gateway.Options{Client: s.client, Log: o.Log, Events: s.publish}); err != nil {
+	opts := append(o.ClientOptions, interlock.Name(o.Name), interlock.WithTrace(s.events.Trace()), logs.To(o.Log))
+	s.client = interlock.New(s.engine.Engine, opts...)
+	if s.gate, err = gateway.New(o.Config, gateway.Options{Client: s.client, Log: o.Log, Events: s.publish, Sending: o.Sending}); err != nil {
 		return nil, err
 	}
 	if err := s.buildHandlers(); err != nil {
@@ -152,7 +159,11 @@ func (s *Server) buildHandlers() (err error) {
 	}
 	s.front.Listener = gateway.LimitListener(s.front.Listener, cfg.Limits.Conns)
 	// The wrapper needs the server's state, which the gateway does not know.
-	s.front.server.Handler = s.closeKeepAlives(s.gate)
+	var front http.Handler = s.gate
+	if s.o.Wrap != nil {
+		front = s.o.Wrap(front)
+	}
+	s.front.server.Handler = s.closeKeepAlives(front)
 	if cfg.TLS != nil {
 		if s.certs, err = newCertificates(cfg.TLS, s.log); err != nil {
 			return err
