@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -208,6 +209,19 @@ func TestTelemetry(t *testing.T) {
 		g.stop(t)
 		if n := strings.Count(g.stderr.String(), `"spans were not exported"`); n > 2 { // a slow machine may need a second minute
 			t.Errorf("%d lines about the collector:\n%s", n, &g.stderr)
+		}
+	})
+	t.Run("a command under exec continues the trace of its caller", func(t *testing.T) {
+		t.Parallel()
+		r, redis := startReceiver(t), redistest.Start(t)
+		run := start(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.URL, "TRACEPARENT=" + client, "PATH=" + os.Getenv("PATH")},
+			"exec", "nightly-report", "--redis", redis.URL(), "--", "sh", "-c", "echo $TRACEPARENT")
+		code, hold := run.wait(t), r.one(t, "interlock.hold")
+		if got, want := strings.TrimSpace(run.stdout.String()), "00-"+traceID+"-"+hex.EncodeToString(hold.SpanId)+"-01"; code != 0 || got != want {
+			t.Errorf("exit code %d, and the command has the trace %q, want %q:\n%s", code, got, want, &run.stderr)
+		}
+		if r.one(t, "interlock.acquire").TraceId == nil || strings.Contains(hold.String(), "nightly-report") {
+			t.Errorf("the spans are %v, want no key", r.spans)
 		}
 	})
 	for _, c := range []struct{ name, variable, want string }{

@@ -35,6 +35,8 @@ type child struct {
 	argv           []string      // as typed; the first is the command
 	grace          time.Duration // the time between SIGTERM and SIGKILL
 	stdout, stderr *os.File      // files, so that the command inherits the terminal
+
+	environ func(context.Context) []string // further variables, by the context of the hold
 }
 
 // A childError reports a command that exited with a code other than 0, or did not start.
@@ -82,6 +84,7 @@ func (c *child) run(held context.Context, hold *interlock.Hold, signals *signals
 	cmd.Args[0] = c.argv[0] // some programs act on the name they are called by
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.stdout, c.stderr
 	cmd.Env = append(os.Environ(), fenceVariable+"="+strconv.FormatUint(hold.Fence(), 10), keyVariable+"="+hold.Key())
+	cmd.Env = append(cmd.Env, c.environ(held)...)
 	g := newGroup(cmd)
 	ended := make(chan error, 1) // buffered: after a failed start or a stop, nothing receives
 	started := make(chan error)

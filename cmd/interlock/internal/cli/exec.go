@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os/exec"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/telemetry"
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/rule"
 )
@@ -73,13 +76,20 @@ func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 	if err != nil { // check this before waiting for the lock
 		return &childError{code: notFound(err), err: err}
 	}
+	log := slog.New(serve.Handler(p.stderr, false, terminal(p.stderr), false))
+	t, err := telemetry.Start(c.Context(), built().Version, log)
+	if err != nil {
+		return err
+	}
+	defer p.stopTelemetry(t, log) // after the locks are released, which ends their spans
 	r, err := p.connect(c, f.redis)
 	if err != nil {
 		return err
 	}
 	defer r.close(c.Context())
-	return r.classify(c.Context(), p.runLocked(c.Context(), r, f, key, &child{
-		path: path, argv: argv, grace: f.grace, stdout: p.stdout, stderr: p.stderr,
+	r.client = r.client.With(t.Options()...)
+	return r.classify(c.Context(), p.runLocked(t.Continue(c.Context()), r, f, key, &child{
+		path: path, argv: argv, grace: f.grace, stdout: p.stdout, stderr: p.stderr, environ: t.Environ,
 	}))
 }
 

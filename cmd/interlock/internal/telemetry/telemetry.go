@@ -129,6 +129,30 @@ func (t *Telemetry) Sending(r *http.Request) {
 	}
 }
 
+// variable is the environment variable with the trace of a program's caller.
+const variable = "TRACEPARENT"
+
+// Continue returns ctx with the trace of the program that started this one.
+func (t *Telemetry) Continue(ctx context.Context) context.Context {
+	if t.provider == nil {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": os.Getenv(variable)})
+}
+
+// Environ returns the variables with which a command continues the trace of ctx.
+func (t *Telemetry) Environ(ctx context.Context) []string {
+	if t.provider == nil {
+		return nil
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	if carrier["traceparent"] == "" {
+		return nil
+	}
+	return []string{variable + "=" + carrier["traceparent"]}
+}
+
 // Shutdown exports the last spans, for 5 seconds at most.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	if t.provider == nil {
