@@ -254,6 +254,13 @@ func TestSpansOfLocks(t *testing.T) {
 	}
 }
 
+// recordOnly lets processors in this process see spans that are not exported.
+type recordOnly struct{ sdk.Sampler }
+
+func (recordOnly) ShouldSample(sdk.SamplingParameters) sdk.SamplingResult {
+	return sdk.SamplingResult{Decision: sdk.RecordOnly}
+}
+
 // panicking is a faulty processor.
 type panicking struct{ sdk.SpanProcessor }
 
@@ -319,17 +326,19 @@ func TestSpansOfGuards(t *testing.T) {
 			}
 		}},
 		{"the record keeps no id of a span that is not sampled", func(t *testing.T, w *world) {
-			provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample()))
 			caller, span := w.provider.Tracer("test").Start(t.Context(), "request") // sampled, of another provider
 			defer span.End()
-			var origin string
-			g := guard.Must(guard.New[string](interlock.New(w.engine, otel.Spans(otel.WithTracerProvider(provider)),
-				guard.TraceGuards(&guard.Trace{Checked: func(c guard.Checked) { origin = c.Origin }})), policy))
-			for range 2 {
-				_, _ = g.Do(caller, key, place)
-			}
-			if origin != "" {
-				t.Errorf("the record has the id %q, want none", origin)
+			for _, sampler := range []sdk.Sampler{sdk.NeverSample(), recordOnly{sdk.NeverSample()}} {
+				provider := sdk.NewTracerProvider(sdk.WithSampler(sampler))
+				origin := "none"
+				g := guard.Must(guard.New[string](interlock.New(memory.New(), otel.Spans(otel.WithTracerProvider(provider)),
+					guard.TraceGuards(&guard.Trace{Checked: func(c guard.Checked) { origin = c.Origin }})), policy))
+				for range 2 {
+					_, _ = g.Do(caller, key, place)
+				}
+				if origin != "" {
+					t.Errorf("with the sampler %s, the record has the id %q, want none", sampler.Description(), origin)
+				}
 			}
 		}},
 		{"a refusal is an event of the caller's span", func(t *testing.T, w *world) {
