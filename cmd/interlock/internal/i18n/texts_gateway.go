@@ -28,13 +28,17 @@ var (
 			"waits for shutdown.delay, answers pending requests and exits with 0; a second signal\n" +
 			"kills it.\n\n" +
 			"The admin API needs a token. If the file has none, serve makes one at start, prints a\n" +
-			"login link and leaves the token in a file that only its user can read.",
+			"login link and leaves the token in a file that only its user can read.\n\n" +
+			"If OTEL_EXPORTER_OTLP_ENDPOINT is set, serve sends spans there by OTLP over HTTP.\n" +
+			"OTEL_TRACES_EXPORTER=none turns that off.",
 		"按文件行事：反向代理加规则、管理接口、健康检查。\n" +
 			"SIGHUP、文件改动和 POST /api/v1/reload 会重新读取：要么全部生效，\n" +
 			"有错则什么都不变。SIGTERM 和 Ctrl-C：/readyz 先转为不可用，等待 shutdown.delay，\n" +
 			"答完在场的请求，再以 0 退出；再来一次则立即退出。\n\n" +
 			"管理接口需要令牌：文件里没有时，启动时生成一个，打印登录链接，\n" +
-			"并写进只有当前用户能读的文件。",
+			"并写进只有当前用户能读的文件。\n\n" +
+			"设置了 OTEL_EXPORTER_OTLP_ENDPOINT 时，用 OTLP/HTTP 把链路追踪的 span 发到那里；\n" +
+			"OTEL_TRACES_EXPORTER=none 关闭。",
 	}
 
 	FlagProxyTo     = Text{"URL of the service; repeat it for several upstreams in turn", "真正干活的服务；可给多个，轮流转发"}
