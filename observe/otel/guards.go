@@ -3,6 +3,7 @@ package otel
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -25,11 +26,14 @@ func (s *spans) guards() *guard.Trace {
 // executing begins the span of the work. The record keeps the span's id, if the span is
 // sampled.
 func (s *spans) executing(e guard.Executing) (context.Context, string) {
-	ctx, span := s.begin(e.Context, "interlock.execute", e.Key, "",
-		nameKey.String(valid(e.Guard)), keyHashKey.String(e.Key), fence(e.Fence))
+	if skips(e.Context) {
+		return e.Context, ""
+	}
+	ctx, span := s.begin(e.Context, "interlock.execute", e.Key, "")
 	if !span.IsRecording() {
 		return ctx, "" // the context may have a span of the caller, which is not this execution
 	}
+	span.SetAttributes(nameKey.String(valid(e.Guard)), keyHashKey.String(e.Key), fence(e.Fence))
 	return ctx, originOf(ctx)
 }
 
@@ -47,25 +51,24 @@ var errUnknown = errors.New("the outcome of the work is unknown")
 // checked makes the span of a duplicate that got an earlier outcome. Other verdicts become
 // an event of the caller's span: no work ran, or interlock.execute shows it.
 func (s *spans) checked(e guard.Checked) {
-	about := []attribute.KeyValue{nameKey.String(valid(e.Guard)), keyHashKey.String(e.Key), resultKey.String(string(e.Verdict)), waited(e.Waited)}
-	switch e.Verdict {
-	case guard.Granted:
-	case guard.Replayed, guard.FailedBefore:
-		var links []trace.Link
-		if origin := parseOrigin(e.Origin); origin.IsValid() {
-			links = append(links, trace.Link{SpanContext: origin})
-		}
-		span, _, end := s.past(e.Context, "interlock.replay", e.Waited, about, links...)
-		span.SetAttributes(attribute.Bool("interlock.coalesced", e.Coalesced))
-		if e.Verdict == guard.FailedBefore && span.IsRecording() {
-			span.SetStatus(codes.Error, "an earlier call failed")
-		}
-		span.End(trace.WithTimestamp(end))
-	default:
-		if span := trace.SpanFromContext(e.Context); span.IsRecording() {
-			span.AddEvent("interlock.check", trace.WithAttributes(about...))
-		}
+	if e.Verdict == guard.Granted || skips(e.Context) {
+		return
 	}
+	about := []attribute.KeyValue{nameKey.String(valid(e.Guard)), keyHashKey.String(e.Key), resultKey.String(string(e.Verdict)), waited(e.Waited)}
+	if e.Verdict != guard.Replayed && e.Verdict != guard.FailedBefore {
+		trace.SpanFromContext(e.Context).AddEvent("interlock.check", trace.WithAttributes(about...))
+		return
+	}
+	end := time.Now()
+	_, span := s.Start(e.Context, "interlock.replay", trace.WithTimestamp(end.Add(-e.Waited)), trace.WithAttributes(about...),
+		trace.WithAttributes(attribute.Bool("interlock.coalesced", e.Coalesced)))
+	if origin := parseOrigin(e.Origin); origin.IsValid() {
+		span.AddLink(trace.Link{SpanContext: origin})
+	}
+	if e.Verdict == guard.FailedBefore {
+		span.SetStatus(codes.Error, "an earlier call failed")
+	}
+	span.End(trace.WithTimestamp(end))
 }
 
 // field is the name of the field with the id of a span, in HTTP and in the propagator.

@@ -10,6 +10,9 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
+// acquire is the name of the span of an acquisition.
+const acquire = "interlock.acquire"
+
 // locks returns the trace that makes the spans of locks.
 func (s *spans) locks() *interlock.Trace {
 	return &interlock.Trace{
@@ -28,21 +31,32 @@ func (s *spans) locks() *interlock.Trace {
 	}
 }
 
-// holding makes the span of the acquisition, and begins that of the hold.
+// holding makes the span of the acquisition, and begins that of the hold. Without a span of
+// the caller, the acquisition is the parent of the hold, so that both are in one trace.
 func (s *spans) holding(e interlock.Acquired) context.Context {
-	about := lock(e.Name, e.Kind)
-	span, start, end := s.past(e.Context, "interlock.acquire", e.Waited, about)
-	ctx, hold := s.begin(e.Context, "interlock.hold", e.Key, e.Holder, about...)
-	if !span.IsRecording() && !hold.IsRecording() {
-		return ctx // a key is not hashed in vain
+	if skips(e.Context) {
+		return e.Context
 	}
-	key := s.key(e.Key)
-	hold.SetAttributes(key, fence(e.Fence))
-	span.SetAttributes(key, fence(e.Fence), resultKey.String("acquired"), waited(e.Waited),
-		attribute.Int("interlock.tries", e.Tries), attribute.Bool("interlock.handed_over", e.HandedOver))
+	end := time.Now()
+	start := end.Add(-e.Waited)
+	inner, span := s.Start(e.Context, acquire, trace.WithTimestamp(start))
+	parent := e.Context
+	if !trace.SpanContextFromContext(parent).IsValid() {
+		if parent = inner; !span.IsRecording() {
+			return parent
+		}
+	}
+	ctx, hold := s.begin(parent, "interlock.hold", e.Key, e.Holder)
+	if !span.IsRecording() && !hold.IsRecording() {
+		return ctx
+	}
+	about := s.lock(e.Name, e.Kind, e.Key)
+	hold.SetAttributes(append(about, fence(e.Fence))...)
+	span.SetAttributes(append(about, fence(e.Fence), resultKey.String("acquired"), waited(e.Waited),
+		attribute.Int("interlock.tries", e.Tries), attribute.Bool("interlock.handed_over", e.HandedOver))...)
 	if e.Queued > 0 {
 		began := end.Add(-e.Queued)
-		if began.Before(start) { // this package reads the clock later
+		if began.Before(start) {
 			began = start
 		}
 		span.AddEvent("wait.start", trace.WithTimestamp(began))
@@ -56,43 +70,41 @@ func (s *spans) holding(e interlock.Acquired) context.Context {
 // status of an error: TryLock expects a refusal, and a canceled caller has an error of its
 // own.
 func (s *spans) contended(e interlock.Contended) {
+	if skips(e.Context) {
+		return
+	}
 	var err error
 	result := e.Result()
 	if result == "timeout" {
 		err = e.Err
 	}
-	s.notAcquired(e.Context, e.Name, e.Kind, e.Key, e.Waited, result, err)
+	s.notAcquired(e.Context, s.lock(e.Name, e.Kind, e.Key), e.Key, e.Waited, result, err)
 }
 
 func (s *spans) failed(e interlock.Failed) {
-	if e.Context == nil {
-		return // of a guard, which has reported it as a verdict
+	// Without a context it is the failure of a guard, which has reported it as a verdict.
+	if e.Context == nil || skips(e.Context) {
+		return
 	}
-	s.notAcquired(e.Context, e.Name, e.Kind, e.Key, e.Waited, "error", e.Err)
+	s.notAcquired(e.Context, s.lock(e.Name, e.Kind, e.Key), e.Key, e.Waited, "error", e.Err)
 }
 
 // notAcquired makes the span of an acquisition without a lock.
-func (s *spans) notAcquired(ctx context.Context, name string, kind interlock.Kind, key string, took time.Duration, result string, err error) {
-	span, _, end := s.past(ctx, "interlock.acquire", took, lock(name, kind))
-	if !span.IsRecording() {
-		return
-	}
-	span.SetAttributes(s.key(key), resultKey.String(result), waited(took))
+func (s *spans) notAcquired(ctx context.Context, about []attribute.KeyValue, key string, took time.Duration, result string, err error) {
+	end := time.Now()
+	_, span := s.Start(ctx, acquire, trace.WithTimestamp(end.Add(-took)))
+	span.SetAttributes(append(about, resultKey.String(result), waited(took))...)
 	s.fail(span, key, err)
 	span.End(trace.WithTimestamp(end))
 }
 
-// lock returns the attributes of a lock that samplers see.
-func lock(name string, kind interlock.Kind) []attribute.KeyValue {
-	return []attribute.KeyValue{nameKey.String(valid(name)), kindKey.String(kind.String())}
-}
-
-// key returns the key of a lock, or its hash.
-func (s *spans) key(key string) attribute.KeyValue {
+// lock returns the attributes of a lock.
+func (s *spans) lock(name string, kind interlock.Kind, key string) []attribute.KeyValue {
+	id := keyHashKey.String(hashed(key))
 	if s.keys {
-		return plainKey.String(valid(key))
+		id = plainKey.String(valid(key))
 	}
-	return keyHashKey.String(hashed(key))
+	return []attribute.KeyValue{nameKey.String(valid(name)), kindKey.String(kind.String()), id}
 }
 
 func waited(d time.Duration) attribute.KeyValue { return waitKey.Int64(d.Milliseconds()) }

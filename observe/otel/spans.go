@@ -5,9 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -20,8 +18,8 @@ import (
 // directives and middleware included.
 //
 // An acquisition becomes a span when its outcome is known, so spans of a storage client
-// below it are its siblings. The record of a guard keeps the id of the span of its work,
-// if the span is sampled: 55 bytes.
+// below it are its siblings. A caller whose own span is not sampled gets no spans. The
+// record of a guard keeps the id of the span of its work, if the span is sampled: 55 bytes.
 func Spans(opts ...Option) interlock.Option {
 	c := newConfig(opts)
 	s := &spans{Tracer: c.tracers.Tracer(scope), keys: c.keys}
@@ -44,9 +42,16 @@ type open struct {
 // on one client do not end each other's spans.
 type openKey struct{ *spans }
 
+// skips reports whether ctx belongs to a span that is not sampled. Then no spans are made:
+// they could not be seen in their trace, and most samplers would refuse them, at a price.
+func skips(ctx context.Context) bool {
+	parent := trace.SpanContextFromContext(ctx)
+	return parent.IsValid() && !parent.IsSampled()
+}
+
 // begin starts a span that finish ends. Its caller uses the returned context for the work.
-func (s *spans) begin(ctx context.Context, name, key, holder string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
-	ctx, span := s.Start(ctx, name, trace.WithAttributes(attrs...))
+func (s *spans) begin(ctx context.Context, name, key, holder string) (context.Context, trace.Span) {
+	ctx, span := s.Start(ctx, name)
 	if !span.IsRecording() {
 		return ctx, span
 	}
@@ -67,14 +72,6 @@ func (s *spans) finish(ctx context.Context, key, holder, result string, err erro
 	o.SetAttributes(resultKey.String(result))
 	s.fail(o.Span, key, err)
 	o.End()
-}
-
-// past makes a span that ended now and took that long.
-func (s *spans) past(ctx context.Context, name string, took time.Duration, attrs []attribute.KeyValue, links ...trace.Link) (span trace.Span, start, end time.Time) {
-	end = time.Now()
-	start = end.Add(-took)
-	_, span = s.Start(ctx, name, trace.WithTimestamp(start), trace.WithAttributes(attrs...), trace.WithLinks(links...))
-	return span, start, end
 }
 
 // fail sets the status of a span, unless err is nil.

@@ -41,7 +41,7 @@ func newWorld() *world {
 
 // client returns another client of the engine.
 func (w *world) client(opts ...otel.Option) *interlock.Client {
-	return interlock.New(w.engine, interlock.WithName("pay"), otel.Spans(append(opts, otel.WithTracerProvider(w.provider))...))
+	return interlock.New(w.engine, interlock.WithName("pay"), otel.Spans(append([]otel.Option{otel.WithTracerProvider(w.provider)}, opts...)...))
 }
 
 // named returns the ended spans of a name.
@@ -68,7 +68,7 @@ func (w *world) one(t *testing.T, name string) tracetest.SpanStub {
 func value(s tracetest.SpanStub, key string) string {
 	for _, a := range s.Attributes {
 		if a.Key == attribute.Key(key) {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
@@ -120,6 +120,37 @@ func TestSpansOfLocks(t *testing.T) {
 			}
 			if kept.SpanKind != trace.SpanKindInternal || kept.Status.Code != codes.Unset {
 				t.Errorf("interlock.hold has kind %v and status %v, want internal and unset", kept.SpanKind, kept.Status)
+			}
+		}},
+		{"without a span of the caller, the spans of a lock are one trace", func(t *testing.T, w *world) {
+			_ = w.client().Mutex("order:42").Do(t.Context(), func(context.Context) error { return nil })
+			if acquired, kept := w.one(t, "interlock.acquire"), w.one(t, "interlock.hold"); kept.Parent.SpanID() != acquired.SpanContext.SpanID() {
+				t.Error("interlock.hold is not a child of interlock.acquire")
+			}
+		}},
+		{"a caller whose span is not sampled gets no spans, and neither does its work", func(t *testing.T, w *world) {
+			unsampled := sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample()))
+			ctx, _ := unsampled.Tracer("test").Start(t.Context(), "request")
+			always := sdk.NewTracerProvider(sdk.WithSyncer(w), sdk.WithSampler(sdk.AlwaysSample()))
+			client := w.client(otel.WithTracerProvider(always))
+			for _, err := range []error{
+				client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
+					_, _, _ = client.Mutex("order:42").TryLock(context.WithoutCancel(ctx))
+					return nil
+				}),
+				interlock.New(w.engine, otel.Spans(otel.WithTracerProvider(unsampled))).Mutex("order:42").Do(t.Context(), func(ctx context.Context) error {
+					if trace.SpanFromContext(ctx).IsRecording() || !trace.SpanContextFromContext(ctx).IsValid() {
+						t.Error("the work's context does not say that its trace is not sampled")
+					}
+					return nil
+				}),
+			} {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if n := len(w.GetSpans()); n != 0 {
+				t.Errorf("%d spans ended, want none", n)
 			}
 		}},
 		{"an acquisition after a wait shows when the wait began", func(t *testing.T, w *world) {

@@ -46,7 +46,7 @@ func TestWithoutVariablesNothingChanges(t *testing.T) {
 func TestTheHandlerKeepsTheAbilitiesOfAConnection(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	tel := started(t)
-	defer tel.Shutdown(t.Context()) //nolint:errcheck // nothing listens
+	defer tel.Shutdown(t.Context())
 	server := httptest.NewServer(tel.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c := http.NewResponseController(w)
 		for name, err := range map[string]error{
@@ -80,7 +80,7 @@ func TestProblemsOfTheExporterAreLoggedOncePerMinute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tel.Shutdown(t.Context()) //nolint:errcheck // there are no spans
+	defer tel.Shutdown(t.Context())
 	synctest.Test(t, func(*testing.T) {
 		for range 180 { // three minutes
 			api.Handle(errors.New("no collector"))
