@@ -56,9 +56,6 @@ var Product = []Room{
 	{"gateway/config", "the gateway's YAML file", []string{"observe/logs", "rule", "interlockhttp", "guard"}, nil},
 	{"gateway", "the reverse proxy", []string{"gateway/config", "observe/logs", "internal/trace", "rule", "interlockhttp", "guard", ".", "engine"}, http},
 	{"gateway/admin", "the API for operators", []string{"gateway", "observe/logs", "gateway/config", "engine/standby", "doctor", "interlockhttp", "guard", ".", "engine"}, http},
-	{"gateway/config", "the gateway's YAML file", []string{"rule", "interlockhttp", "guard"}, nil},
-	{"gateway", "the reverse proxy", []string{"gateway/config", "rule", "interlockhttp", "guard", ".", "engine"}, http},
-	{"gateway/admin", "the API for operators", []string{"gateway", "gateway/config", "engine/standby", "doctor", "interlockhttp", "guard", ".", "engine"}, http},
 	{"observe/otel", "spans and metrics for OpenTelemetry", []string{"guard", ".", "engine", "internal/histogram", "internal/trace"}, []string{"engine/enginetest", "engine/memory"}},
 	{"cmd/interlock/...", "the command: proxy, demo, doctor, exec, weaving", []string{"..."}, nil},
 }
