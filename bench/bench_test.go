@@ -51,6 +51,19 @@ func TestKindsAreComparedWithAPlainLock(t *testing.T) {
 	}
 }
 
+func TestObservedLocksAreComparedWithPlainOnes(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short", "-parts", "observe"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"Observed, uncontended, embedded engine", "Observed, uncontended, Redis engine", "| " + observedRow + " |", "| " + tracedRow + " |",
+		"costs at most 1.15×", "costs at most 1.03×"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
 // Requirement T15: locks on one node and on a quorum are measured alternately in one run.
 func TestAQuorumIsComparedWithOneNode(t *testing.T) {
 	var out bytes.Buffer
