@@ -84,6 +84,9 @@ func TestTheNameOfALock(t *testing.T) {
 	}
 	close(d.open)
 	wg.Wait()
+	if all := client.LockStats(); len(all) != 1 || all[0].Name != "pay" || all[0].Acquired != 1 {
+		t.Errorf("the counters are %+v, want one lock with the rule's name", all)
+	}
 }
 
 func TestOptional(t *testing.T) {

@@ -56,6 +56,17 @@ func TestLock(t *testing.T) {
 			}
 		})
 	})
+	t.Run("the counters have the middleware's name, unless an option names the lock", func(t *testing.T) {
+		for want, opts := range map[string][]interlockhttp.Option{
+			"pay": nil, "refund": {interlockhttp.Locking(interlock.WithName("refund"))},
+		} {
+			c := interlock.New(nil)
+			serve(lock(t, c, interlockhttp.PathValue("id"), opts...)(http.NotFoundHandler()), pay("7", ""))
+			if all := c.LockStats(); len(all) != 1 || all[0].Name != want || all[0].Acquired != 1 {
+				t.Errorf("the counters are %+v, want one lock with the name %s", all, want)
+			}
+		}
+	})
 	t.Run("a request that may not wait is refused with 423", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := interlock.New(nil)

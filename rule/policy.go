@@ -34,7 +34,7 @@ func (r Rule) Policy() guard.Policy {
 	return p
 }
 
-// LockOptions returns the options of a lock.
+// LockOptions returns the options of a lock. Its business name is the rule's name.
 func (r Rule) LockOptions() []interlock.Option {
 	wait := r.Wait
 	switch wait {
@@ -44,6 +44,9 @@ func (r Rule) LockOptions() []interlock.Option {
 		wait = 0
 	}
 	opts := []interlock.Option{interlock.Wait(wait)}
+	if r.Name != "" {
+		opts = append(opts, interlock.WithName(r.Name))
+	}
 	if r.Kind != Plain {
 		opts = append(opts, interlock.Reentrant())
 	}

@@ -3,6 +3,7 @@ package woven_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/woven"
 )
 
@@ -100,6 +102,34 @@ func TestTheKeyIsMadeOfNameAndParts(t *testing.T) {
 		})
 		if !errors.Is(err, interlock.ErrContended) {
 			t.Errorf("got %v, want ErrContended for the same key", err)
+		}
+	})
+}
+
+func TestDirectivesCountUnderTheirNames(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		unnamed := site("lock", "kind=read")
+		unnamed.Name = ""
+		for _, s := range []*woven.Site{site("lock", ""), site("lock", "kind=fair"), unnamed} {
+			if _, err := pay(ctx, s, "42", noWork); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := placeOrder(ctx, site("once", ""), woven.Key1("42"), noWork); err != nil {
+			t.Fatal(err)
+		}
+		got := make(map[string]uint64)
+		for _, s := range client.LockStats() {
+			if s.Acquired > 0 {
+				got[s.Name+" "+s.Kind.String()] = s.Acquired
+			}
+		}
+		want := map[string]uint64{"pay exclusive": 1, "pay fair": 1, "example.com/shop.(*Service).Pay read": 1}
+		if !maps.Equal(got, want) {
+			t.Errorf("the counters of locks are %v, want %v", got, want)
+		}
+		if got := guard.StatsOf(client); len(got) != 1 || got["pay"].Verdicts[guard.Granted] != 1 {
+			t.Errorf("the counters of guards are %v, want one claim with the name pay", got)
 		}
 	})
 }

@@ -22,6 +22,7 @@ import (
 
 // lockFlags describe a lock, with the names that rules use.
 type lockFlags struct {
+	name    string // the command, as the business name of the lock
 	kind    string
 	wait    time.Duration
 	lease   time.Duration
@@ -41,7 +42,7 @@ type execFlags struct {
 // exec runs a command while a lock is held. It cannot use the embedded engine, which would
 // not exclude other processes.
 func (p *program) exec() *cobra.Command {
-	var f execFlags
+	f := execFlags{lockFlags: lockFlags{name: "exec"}}
 	c := &cobra.Command{
 		Use:   "exec KEY [flags] -- COMMAND [ARGUMENTS]",
 		Short: p.say(i18n.AboutExec),
@@ -134,7 +135,7 @@ func (p *program) checkLock(c *cobra.Command, f *lockFlags, key string) error {
 
 // locker returns the lock that the flags describe.
 func (f *lockFlags) locker(client *interlock.Client, key string) interlock.Locker {
-	r := rule.Rule{Verb: rule.Lock, Kind: rule.Kind(f.kind), Wait: f.wait, Lease: f.lease, MaxHold: f.maxHold}
+	r := rule.Rule{Verb: rule.Lock, Name: f.name, Kind: rule.Kind(f.kind), Wait: f.wait, Lease: f.lease, MaxHold: f.maxHold}
 	// A rule treats Wait 0 as its default; --wait 0 means one attempt.
 	if f.wait == 0 {
 		r.Wait = rule.Try

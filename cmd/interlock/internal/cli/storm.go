@@ -45,7 +45,7 @@ type stormFlags struct {
 // storm tests a lock or a local service under load. CI uses --threshold for its exit
 // code.
 func (p *program) storm() *cobra.Command {
-	var f stormFlags
+	f := stormFlags{lockFlags: lockFlags{name: "storm"}}
 	c := &cobra.Command{
 		Use:   "storm [flags]",
 		Short: p.say(i18n.AboutStorm),
