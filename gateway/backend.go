@@ -99,7 +99,7 @@ func (b *backend) next() *target {
 // send sends a request to a target, and passes the response on. ReverseProxy calls
 // rewrite, then receive or fail.
 func (b *backend) send(w http.ResponseWriter, r *http.Request, x *exchange, innermost *ruleStep) result {
-	t := &roundTrip{exchange: x, target: b.next(), result: result{innermost: innermost}}
+	t := &roundTrip{exchange: x, target: b.next(), began: time.Now(), result: result{innermost: innermost}}
 	r = t.attach(r)
 	x.body.passOn()
 	if r.Body != nil && r.Body != http.NoBody {
@@ -110,6 +110,9 @@ func (b *backend) send(w http.ResponseWriter, r *http.Request, x *exchange, inne
 		defer catchAbort(&t.result.aborted)
 		b.proxy.ServeHTTP(w, r)
 	}()
+	if t.broken {
+		t.countBreak(r.Context())
+	}
 	return t.result
 }
 

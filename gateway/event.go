@@ -72,8 +72,10 @@ func (s *ruleStep) hasNoKey() bool {
 func (s *ruleStep) report(h http.Header) {
 	x := s.exchange
 	outcome := s.outcome(h)
+	counters := x.gateway.traffic.rule(s.rule.Do.Name)
+	counters.count(ruleOutcomes[:], outcome)
 	if s.hasNoKey() {
-		s.rule.middleware.noKey.Add(1)
+		counters.noKey.Add(1)
 	}
 	x.log(outcome, s, s.result)
 	if x.gateway.options.Events == nil {

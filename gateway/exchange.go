@@ -56,16 +56,21 @@ const undecided interlockhttp.Outcome = 0
 // serve answers the request.
 func (x *exchange) serve(w http.ResponseWriter, r *http.Request) result {
 	if x.issueToken(w, r) {
+		x.gateway.traffic.unruled(tokenOutcome)
 		return result{}
 	}
 	if p := x.route(r); p != nil {
 		p.ServeHTTP(w, r)
-		x.log("refused", nil, result{code: p.Code, cause: p.Err})
+		x.gateway.traffic.unruled(refusedOutcome)
+		x.log(refusedOutcome, nil, result{code: p.Code, cause: p.Err})
 		return result{}
 	}
 	res := x.next(w, r, nil)
-	if len(x.rules) == 0 && !res.aborted {
-		x.log("unmatched", nil, res)
+	if len(x.rules) == 0 {
+		x.gateway.traffic.unruled(unmatchedOutcome)
+		if !res.aborted {
+			x.log(unmatchedOutcome, nil, res)
+		}
 	}
 	return res
 }

@@ -18,6 +18,8 @@ func (b *backend) fail(w http.ResponseWriter, r *http.Request, err error) {
 	t := roundTripOf(r.Context())
 	p := t.failure(r.Context(), err)
 	p.Err = err
+	t.countFailure(r.Context(), p)
+	t.broken = false // counted
 	t.result.code, t.result.cause, t.result.outcome = p.Code, err, interlockhttp.NotExecuted
 	if p.Code == interlockhttp.UpstreamUnknown {
 		t.result.outcome = interlockhttp.Unknown

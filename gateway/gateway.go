@@ -73,6 +73,7 @@ type Gateway struct {
 	current atomic.Pointer[snapshot]
 	sample  trace.Sample[logKey] // of lines about outages
 	bodies  atomic.Int64         // bytes of guarded bodies in memory
+	traffic traffic
 
 	mu       sync.Mutex // for Reload and Close
 	closed   bool
@@ -97,6 +98,7 @@ func New(cfg *config.Config, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{options: o, name: newPseudonym(), sample: trace.Sample[logKey]{PerSecond: 1}}
+	g.traffic.expect(s)
 	g.current.Store(s)
 	return g, nil
 }
@@ -113,6 +115,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s = next
 	}
 	defer s.leave()
+	g.traffic.inFlight.Add(1)
+	defer g.traffic.inFlight.Add(-1)
 	x := &exchange{
 		gateway: g, snapshot: s, request: r, response: recorder{ResponseWriter: w},
 		began: time.Now(), trusted: isTrusted(s.config.Trusted, r.RemoteAddr),
@@ -149,6 +153,7 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 	for _, f := range forgotten(before, s) {
 		g.options.Log.Warn("records from before the reload no longer match, so that retries of earlier requests may run again", "name", f.rule, "changed", f.changed)
 	}
+	g.traffic.expect(s)
 	g.current.Store(s)
 	before.retire()
 	older, done := g.draining, make(chan struct{})

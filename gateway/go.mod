@@ -12,4 +12,18 @@ require (
 	golang.org/x/time v0.16.0
 )
 
-require golang.org/x/sys v0.41.0 // indirect
+require (
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+require (
+	github.com/interlock-go/interlock/observe/prom v0.0.0
+	github.com/prometheus/client_golang v1.25.0
+	golang.org/x/sys v0.48.0 // indirect
+)

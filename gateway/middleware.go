@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
@@ -18,7 +17,6 @@ import (
 type middleware struct {
 	handler http.Handler
 	name    string                      // the rule's name
-	noKey   atomic.Uint64               // requests that passed because they had no key
 	close   func(context.Context) error // nil for a lock, which keeps no state
 	stats   func() guard.Stats          // nil for a lock
 

@@ -13,15 +13,20 @@ import (
 // to its end first: if it breaks off, the client gets an error, and nothing is stored.
 func (b *backend) receive(res *http.Response) error {
 	t := roundTripOf(res.Request.Context())
+	t.headed = true
+	t.countHeader()
 	// The upstream sets this field for the gateway only, so clients never see it.
 	declared := interlockhttp.ParseOutcome(res.Header[outcomeField])
 	res.Header.Del(outcomeField)
 	// Without rules there is no outcome to record; after 101 the body is a connection.
-	if len(t.exchange.rules) == 0 || res.StatusCode == http.StatusSwitchingProtocols {
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	res.Body = &upstreamBody{res.Body, t}
+	if len(t.exchange.rules) == 0 {
 		return nil
 	}
 	t.result.answered, t.result.outcome = true, declared
-	res.Body = &upstreamBody{res.Body, t}
 	if t.exchange.keeps() && !isStream(res) {
 		return buffer(res, t.exchange.snapshot.settings.limits.Response)
 	}
@@ -78,7 +83,11 @@ type upstreamBody struct {
 // Read implements io.Reader.
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	b.trip.broken = true
+	if len(b.trip.exchange.rules) > 0 {
 		res := &b.trip.result
 		res.outcome, res.code, res.cause = interlockhttp.Unknown, interlockhttp.UpstreamUnknown, err
 	}

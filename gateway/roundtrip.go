@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 )
 
 // A roundTrip is one request to the upstream. The callbacks of httputil.ReverseProxy find
@@ -17,6 +18,9 @@ type roundTrip struct {
 	exchange *exchange
 	target   *target
 	body     *clientBody // nil if the request has none
+	began    time.Time
+	headed   bool // the header of the response has arrived
+	broken   bool // the response broke off after its header
 	result   result
 
 	connected bool

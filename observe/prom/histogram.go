@@ -22,7 +22,8 @@ type constHistogram struct {
 	counts interlock.Histogram
 }
 
-func newHistogram(desc *prometheus.Desc, h interlock.Histogram, labels []string) constHistogram {
+// Histogram returns a metric with the counts of h, for other collectors.
+func Histogram(desc *prometheus.Desc, h interlock.Histogram, labels ...string) prometheus.Metric {
 	return constHistogram{desc, prometheus.MakeLabelPairs(desc, labels), h}
 }
 

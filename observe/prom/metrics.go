@@ -84,7 +84,7 @@ func (o output) gauge(m *metric, value int64, labels ...string) {
 }
 
 func (o output) histogram(m *metric, h interlock.Histogram, labels ...string) {
-	o <- newHistogram(m.desc, h, valid(labels))
+	o <- Histogram(m.desc, h, valid(labels)...)
 }
 
 // valid replaces what is not UTF-8, which Prometheus refuses.

@@ -46,10 +46,11 @@ func New(client *interlock.Client) *Collector {
 // Close ends the observation of the engine. The counters stay.
 func (c *Collector) Close() { c.stop() }
 
-// Handler serves the metrics of the collector, of the Go runtime and of the process, in
-// the text format or as OpenMetrics.
-func (c *Collector) Handler() http.Handler {
+// Handler serves the metrics of the collector, of more collectors, of the Go runtime and
+// of the process, in the text format or as OpenMetrics.
+func (c *Collector) Handler(more ...prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(more...)
 	registry.MustRegister(c, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
