@@ -61,6 +61,9 @@ type Options struct {
 	// Levels are the levels of the log, which the API shows and changes. nil: it does not.
 	Levels *logs.Levels
 
+	// Metrics serves /metrics to clients with a role. nil: there are none.
+	Metrics http.Handler
+
 	// Events is the source of the event stream. Give the client its [Events.Trace]. nil:
 	// the stream contains only audit entries and the events of [Server.Publish].
 	Events *Events
@@ -70,7 +73,7 @@ type Options struct {
 }
 
 // A Server is the API as a handler. Its paths, below Prefix, are /api/v1/…,
-// /openapi.json, /livez, /readyz and /healthz.
+// /openapi.json, /metrics, /livez, /readyz and /healthz.
 type Server struct {
 	o        Options
 	log      *slog.Logger

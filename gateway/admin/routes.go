@@ -66,6 +66,9 @@ func (s *Server) build() error {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(s.document)
 	})
+	if s.o.Metrics != nil {
+		s.mux.Handle("GET "+s.o.Prefix+"/metrics", s.o.Metrics)
+	}
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/telemetry"
+	"github.com/interlock-go/interlock/observe/logs"
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/rule"
 )
@@ -77,7 +78,7 @@ func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 	if err != nil { // check this before waiting for the lock
 		return &childError{code: notFound(err), err: err}
 	}
-	log := slog.New(serve.Handler(p.stderr, false, terminal(p.stderr), false))
+	log := slog.New(serve.Handler(p.stderr, false, terminal(p.stderr), logs.NewLevels(slog.LevelInfo)))
 	t, err := telemetry.Start(c.Context(), built().Version, log)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ import (
 // gatewayFlags are the common flags of proxy and serve.
 type gatewayFlags struct {
 	health  string // address of a listener for health checks only; empty: none
+	metrics string // address of a listener for /metrics only; empty: none
 	wait    bool   // start although the engine is unreachable
 	log     string // text or json
 	verbose bool   // log every request
@@ -35,6 +36,7 @@ type gatewayFlags struct {
 func (p *program) gatewayFlags(c *cobra.Command, f *gatewayFlags) {
 	flags := c.Flags()
 	flags.StringVar(&f.health, "health", "", p.say(i18n.FlagHealth))
+	flags.StringVar(&f.metrics, "metrics", "", p.say(i18n.FlagMetrics))
 	flags.BoolVar(&f.wait, "wait-for-engine", false, p.say(i18n.FlagWaitEngine))
 	flags.StringVar(&f.log, "log", "text", p.say(i18n.FlagLog))
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, p.say(i18n.FlagVerbose))
@@ -48,6 +50,9 @@ func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
 	}
 	if f.health != "" && !address(f.health) {
 		return p.badValue(c, "health", f.health, p.say(i18n.AnAddress, "127.0.0.1:8081"))
+	}
+	if f.metrics != "" && !address(f.metrics) {
+		return p.badValue(c, "metrics", f.metrics, p.say(i18n.AnAddress, "127.0.0.1:9090"))
 	}
 	return nil
 }
@@ -73,7 +78,7 @@ func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options)
 		o.Reload, stop = p.reloadSignals(cancel)
 		defer stop()
 	} // without a file, SIGHUP keeps its default action and ends the process
-	o.Health, o.Lazy = f.health, f.wait
+	o.Health, o.Metrics, o.Lazy = f.health, f.metrics, f.wait
 	o.Name = "interlock " + c.Name()
 	o.Levels, o.Verbose = logs.NewLevels(slog.LevelInfo), f.verbose
 	o.Log = slog.New(serve.Handler(p.stderr, f.log == asJSON, terminal(p.stderr), o.Levels))
@@ -169,7 +174,7 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags) {
 	warnings := serve.Warnings(o.Config)
 	if f.log == asJSON {
-		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "token_file", s.TokenFile, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
+		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "token_file", s.TokenFile, "health", s.Health, "metrics", s.Metrics, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
 		for _, w := range warnings {
 			// Log lines are English in every locale, so that searches and alerts work.
 			o.Log.Warn(i18n.English.Say(warningTexts[w]), "warning", string(w))
@@ -204,6 +209,9 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 	}
 	if s.Health != "" {
 		row(i18n.RowHealth, s.Health+"/readyz")
+	}
+	if s.Metrics != "" {
+		row(i18n.RowMetrics, s.Metrics+"/metrics")
 	}
 	p.listWarnings(&b, warnings)
 	for _, w := range o.Config.Warnings() {

@@ -52,6 +52,7 @@ var (
 	FlagPrintProxy  = Text{"only print the equivalent file for interlock serve", "只打印等效的 interlock serve 配置文件"}
 	FlagConfigFile  = Text{"configuration file; - is standard input", "配置文件；- 表示标准输入"}
 	FlagHealth      = Text{"address that serves only /livez, /readyz and /healthz", "只提供 /livez、/readyz、/healthz 的地址"}
+	FlagMetrics     = Text{"address that serves only /metrics, without authentication", "只提供 /metrics 的地址，不做身份验证"}
 	FlagWaitEngine  = Text{"start although the engine is unreachable; until it is reachable, on-down of each rule decides", "即使引擎不可用也启动；在它恢复前按规则的 on-down 处理"}
 	FlagLog         = Text{"text or json", "text 或 json"}
 	FlagVerbose     = Text{"log every request", "记录每个请求"}
@@ -80,6 +81,7 @@ var (
 	RowToken      = Text{"token", "令牌"}
 	TokenIn       = Text{"for scripts, in %s", "供脚本使用，保存在 %s"}
 	RowHealth     = Text{"health", "健康"}
+	RowMetrics    = Text{"metrics", "指标"}
 	NoRules       = Text{"none: all requests pass", "无：所有请求直接通过"}
 	RuleOptional  = Text{"requests without a key pass unguarded", "没有键的请求不受保护"}
 	RuleShadow    = Text{"shadow: only observed", "只观察"}

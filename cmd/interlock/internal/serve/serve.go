@@ -41,6 +41,9 @@ type Options struct {
 	// Health is the address of a listener that serves only health checks; empty: the
 	// admin API serves them, if it is enabled.
 	Health string
+	// Metrics is the address of a listener that serves only /metrics, without
+	// authentication; empty: none.
+	Metrics string
 	// Lazy starts the gateway although its engine is unreachable. Until the engine is
 	// reachable, on-down of each rule decides.
 	Lazy bool
@@ -70,7 +73,8 @@ type Server struct {
 	Login     string
 	TokenFile string
 
-	Health string // of the health checks; empty: disabled
+	Health  string // of the health checks; empty: disabled
+	Metrics string // of the listener for /metrics; empty: none
 
 	o      Options
 	log    *slog.Logger
@@ -80,8 +84,10 @@ type Server struct {
 	api    *admin.Server
 	gate   *gateway.Gateway
 	front  *listener
-	others []*listener   // for the admin API and health checks
+	others []*listener   // for the admin API, health checks and metrics
 	certs  *certificates // of the front; nil: plain HTTP
+
+	metrics http.Handler // set by buildAdmin
 
 	stopping atomic.Bool // set once, by shutdown
 	reloads  reloads
@@ -148,6 +154,14 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		s.others = append(s.others, l)
 		s.Health = l.url(false)
 	}
+	if s.o.Metrics != "" {
+		l, err := listen(ctx, metricsListener, s.o.Metrics)
+		if err != nil {
+			return err
+		}
+		s.others = append(s.others, l)
+		s.Metrics = l.url(false)
+	}
 	return nil
 }
 
@@ -181,10 +195,11 @@ func (s *Server) buildAdmin() (err error) {
 	} else {
 		cfg = s.withToken(cfg)
 	}
+	s.metrics = s.newMetrics()
 	s.api, err = admin.New(admin.Options{
 		Client: s.client, Engine: s.engine.Engine, Config: cfg, Log: log, Events: s.events,
 		Rules: s.gate.Config, Reload: s.reloader(), Reloaded: s.reloads.last, Ready: s.ready, Degrades: s.degrades, Guards: s.gate.Stats,
-		Levels: s.o.Levels,
+		Levels: s.o.Levels, Metrics: s.metrics,
 	})
 	if err != nil {
 		return err
@@ -202,9 +217,12 @@ func (s *Server) buildAdmin() (err error) {
 		}
 		others = others[1:]
 	}
-	// This listener may face a load balancer, so it serves nothing else.
+	// These listeners may face other machines, so each serves one thing only.
 	for _, l := range others {
 		l.server = newHTTPServer(s.api.HealthHandler(), s.log)
+		if l.what == metricsListener {
+			l.server.Handler = onlyMetrics(s.metrics)
+		}
 	}
 	return nil
 }
@@ -256,7 +274,7 @@ var errStopping = errors.New("the gateway is shutting down")
 
 // A ListenError reports an address that cannot be listened on.
 type ListenError struct {
-	What string // listen, admin or health
+	What string // listen, admin, health or metrics
 	At   string
 	Err  error
 }
@@ -270,6 +288,7 @@ func (e *ListenError) Unwrap() error { return e.Err }
 // A listener is an open address and the server of its connections.
 type listener struct {
 	net.Listener
+	what   string // as in ListenError
 	server *http.Server
 }
 
@@ -283,7 +302,7 @@ func listen(ctx context.Context, what, at string) (*listener, error) {
 		}
 		return nil, &ListenError{what, at, err}
 	}
-	return &listener{Listener: l}, nil
+	return &listener{Listener: l, what: what}, nil
 }
 
 // url returns the address as a client on this machine uses it.
