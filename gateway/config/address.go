@@ -30,16 +30,21 @@ func expandedField[T any](name, about, example string, ptr func(*T) *string) fie
 	return f
 }
 
-// A listenField is an address to listen on, host:port.
+// A listenField is an address to listen on, host:port, with a default.
 func listenField[T any](name, about, def string, ptr func(*T) *string) field[T] {
-	f := withDefault(stringField(name, about, def, ptr), def)
+	return withDefault(addressField(name, about, def, ptr), def)
+}
+
+// An addressField is an address to listen on, host:port.
+func addressField[T any](name, about, example string, ptr func(*T) *string) field[T] {
+	f := stringField(name, about, example, ptr)
 	f.read = func(r *reader, to *T, n *node) {
 		// listen: 8080 is a common mistake, and YAML reads it as a number.
 		if n.kind == number {
 			r.errorf(n.at, BadValue, fmt.Sprintf("write 127.0.0.1:%s, or :%[1]s for every address", n.text), "%s: %s is a port without an address", name, n.text)
 			return
 		}
-		s, ok := r.expanded(n, name, def)
+		s, ok := r.expanded(n, name, example)
 		if !ok {
 			return
 		}
@@ -48,9 +53,9 @@ func listenField[T any](name, about, def string, ptr func(*T) *string) field[T] 
 		number, bad := strconv.Atoi(port)
 		switch {
 		case err != nil && strings.Contains(s, "://"):
-			r.errorf(n.at, BadValue, "write "+def, "%s: %s is a URL, not host:port", name, quote(s))
+			r.errorf(n.at, BadValue, "write "+example, "%s: %s is a URL, not host:port", name, quote(s))
 		case err != nil:
-			r.errorf(n.at, BadValue, "write "+def, "%s: %s is not host:port", name, quote(s))
+			r.errorf(n.at, BadValue, "write "+example, "%s: %s is not host:port", name, quote(s))
 		case bad != nil || number < 0 || number > 65535:
 			r.errorf(n.at, BadValue, "use 1 to 65535, or 0 for a free port", "%s: %s is not a port", name, quote(port))
 		default:

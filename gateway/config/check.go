@@ -26,6 +26,9 @@ func (r *reader) checkFile(c *Config, root *node) {
 	if n := root.field("admin"); n != nil && c.Admin != nil {
 		r.checkAdmin(c, n)
 	}
+	if n := root.field("metrics"); n != nil {
+		r.checkMetrics(c, n)
+	}
 	if n := root.field("to"); n != nil && slices.ContainsFunc(c.Upstream.To, func(to *url.URL) bool { return sameServer(to, c.Listen) }) {
 		r.errorf(n.at, Conflict, "write the URL of the service", "the upstream is the gateway itself: it listens on %s", quote(c.Listen))
 	}
@@ -116,6 +119,21 @@ func (r *reader) checkAdmin(c *Config, n *node) {
 		r.errorf(at, Conflict, "add tokens, or listen on "+DefaultAdminListen, "the admin API at %s has no tokens: any client on the network could release any lock", quote(a.Listen))
 	case a.TLS == nil:
 		r.errorf(at, Conflict, "add tls, or listen on "+DefaultAdminListen, "the admin API at %s has no tls: tokens would cross the network in the clear", quote(a.Listen))
+	}
+}
+
+// checkMetrics refuses an address that another listener has.
+func (r *reader) checkMetrics(c *Config, n *node) {
+	other := ""
+	switch {
+	case strings.HasSuffix(c.Metrics, ":0"):
+	case c.Metrics == c.Listen:
+		other = "gateway"
+	case c.Admin != nil && c.Metrics == c.Admin.Listen:
+		other = "admin API"
+	}
+	if other != "" {
+		r.errorf(n.at, Conflict, "give the metrics their own port, such as "+exampleMetrics, "metrics listens on the same address as the %s", other)
 	}
 }
 

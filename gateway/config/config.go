@@ -49,6 +49,7 @@ type Config struct {
 	Shutdown  Shutdown
 	Log       Log
 	Admin     *Admin // nil: no admin API
+	Metrics   string // host:port that serves only /metrics, without authentication; empty: none
 	Rules     []Rule // in the order of the file; see Rule.Continue
 
 	warnings Errors

@@ -6,9 +6,11 @@ import "time"
 const (
 	DefaultListen      = "127.0.0.1:8080"
 	DefaultAdminListen = "127.0.0.1:7070"
-	DefaultTokenPath   = "/idempotent-token"
-	DefaultTokenLife   = 10 * time.Minute
-	DefaultClaim       = "sub"
+
+	exampleMetrics   = "127.0.0.1:9464" // in messages; metrics has no default
+	DefaultTokenPath = "/idempotent-token"
+	DefaultTokenLife = 10 * time.Minute
+	DefaultClaim     = "sub"
 
 	// TokenHeader is the header that {token} in a key stands for. The token endpoint
 	// names it in its response.

@@ -27,6 +27,7 @@ func fileShape() shape[Config] {
 		section("shutdown", "How the gateway shuts down.", shutdownShape, func(c *Config) *Shutdown { return &c.Shutdown }),
 		section("log", "What the gateway logs.", logShape, func(c *Config) *Log { return &c.Log }),
 		adminField,
+		addressField("metrics", "Address that serves only /metrics, without authentication; without it, the admin API serves them.", exampleMetrics, func(c *Config) *string { return &c.Metrics }),
 		presetsField(),
 		required(rulesField()),
 	}, hints: map[string]string{

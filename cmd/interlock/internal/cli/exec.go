@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/telemetry"
-	"github.com/interlock-go/interlock/observe/logs"
 	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/observe/logs"
 	"github.com/interlock-go/interlock/rule"
 )
 

@@ -52,7 +52,7 @@ func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
 		return p.badValue(c, "health", f.health, p.say(i18n.AnAddress, "127.0.0.1:8081"))
 	}
 	if f.metrics != "" && !address(f.metrics) {
-		return p.badValue(c, "metrics", f.metrics, p.say(i18n.AnAddress, "127.0.0.1:9090"))
+		return p.badValue(c, "metrics", f.metrics, p.say(i18n.AnAddress, "127.0.0.1:9464"))
 	}
 	return nil
 }

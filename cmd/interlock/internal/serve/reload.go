@@ -137,6 +137,7 @@ func needRestart(before, after *config.Config) (names []string) {
 		// The files of TLS may change; a switch between HTTP and HTTPS needs a restart.
 		{"tls", before.TLS == nil, after.TLS == nil},
 		{"admin", before.Admin, after.Admin},
+		{"metrics", before.Metrics, after.Metrics},
 		{"limits.header", before.Limits.Header, after.Limits.Header},
 		{"limits.conns", before.Limits.Conns, after.Limits.Conns},
 		{"timeouts.header", before.Timeouts.Header, after.Timeouts.Header},

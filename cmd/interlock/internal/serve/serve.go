@@ -8,6 +8,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ type Options struct {
 	// admin API serves them, if it is enabled.
 	Health string
 	// Metrics is the address of a listener that serves only /metrics, without
-	// authentication; empty: none.
+	// authentication; empty: that of the configuration, if it has one.
 	Metrics string
 	// Lazy starts the gateway although its engine is unreachable. Until the engine is
 	// reachable, on-down of each rule decides.
@@ -154,8 +155,8 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		s.others = append(s.others, l)
 		s.Health = l.url(false)
 	}
-	if s.o.Metrics != "" {
-		l, err := listen(ctx, metricsListener, s.o.Metrics)
+	if at := cmp.Or(s.o.Metrics, cfg.Metrics); at != "" {
+		l, err := listen(ctx, metricsListener, at)
 		if err != nil {
 			return err
 		}
