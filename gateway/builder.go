@@ -28,6 +28,9 @@ func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger,
 	if err != nil {
 		return nil, err
 	}
+	if settings.tokens != nil {
+		settings.tokens.ReportTo(client) // a rule that is reused has earlier ones
+	}
 	s := &snapshot{
 		config: cfg, settings: settings, drained: make(chan struct{}),
 		resources: resources{make(map[string]*middleware), make(map[string]*backend), make(map[string]*keySet)},

@@ -29,6 +29,7 @@ type site struct {
 	t       *testing.T
 	runs    atomic.Int64 // requests to the upstream
 	service *httptest.Server
+	client  *interlock.Client
 	gateway *gateway.Gateway
 	front   *httptest.Server
 	events  chan gateway.Event
@@ -115,7 +116,7 @@ func (s *site) start(cfg *config.Config) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.gateway = g
+	s.client, s.gateway = client, g
 	s.front = httptest.NewUnstartedServer(g)
 	server, err := g.Server()
 	if err != nil {

@@ -195,6 +195,13 @@ func TestFormTokens(t *testing.T) {
 	if _, got := getToken("/idempotent-token", func(r *http.Request) { r.Header.Del("X-User") }); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a request for a token without a user gets %v, want 401", got)
 	}
+	if token, _ = getToken("/idempotent-token"); token == "" {
+		t.Error("after a reload, a request gets no token")
+	}
+	want := guard.TokenStats{Issued: 3, Redeemed: 2, Used: 1, Unknown: 2}
+	if got := guard.TokenStatsOf(s.client); len(got) != 1 || got["order"] != want {
+		t.Errorf("the counters are %+v, want %+v for the form order", got, want)
+	}
 }
 
 // The first rule that matches applies. If it has continue, the next rule that matches

@@ -42,6 +42,7 @@ type core struct {
 	trace    *Trace
 	events   trace.Queue // for events of goroutines that claims share
 	stats    *counters
+	tokens   *tokenTable
 	outages  outages
 	fallback fallback
 
@@ -73,7 +74,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	// the inflight table, so that the engine and the fallback do not both grant a key.
 	inProcess := caps.InProcess && p.OnDown != Local
 	c := &core{
-		settings: s, policy: p, stats: statsOf(client).of(p.Name), ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess, node: caps.Node,
+		settings: s, policy: p, stats: statsOf(client).of(p.Name), tokens: tokensOf(client), ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess, node: caps.Node,
 		keyPrefix: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), inflight: newInflight(p, s), clock: watchdog.NewClock(),
 		doneMessage: doneMessage, closing: make(chan struct{}), trace: clientTrace(client),
 	}

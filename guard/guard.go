@@ -211,6 +211,9 @@ func (k *call) report(ctx context.Context, granted *claim, replayed bool, err er
 	}
 	c.stats.countVerdict(v)
 	c.stats.waited.ObserveTraced(waited, trace.ID(ctx, c.traceID))
+	if !k.key.tokenExpiry.IsZero() {
+		k.countToken(v, err)
+	}
 	if !k.askedEngine && k.hash != "" {
 		c.stats.coalesced.Add(1)
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,8 +32,9 @@ var (
 //
 // All processes that serve the form must share the secrets.
 type Tokens struct {
-	secrets [][]byte
-	life    time.Duration
+	secrets  [][]byte
+	life     time.Duration
+	counters atomic.Pointer[tokenTable] // nil before the first token
 }
 
 // tokenSlack is how much longer than the token its record lasts, since the clocks of
@@ -70,6 +72,7 @@ func (t *Tokens) Life() time.Duration { return t.life }
 
 // Issue returns a new token for a user and a form.
 func (t *Tokens) Issue(user, form string) string {
+	t.countIn(form).issued.Add(1)
 	token := make([]byte, 0, tokenSize)
 	token = append(token, make([]byte, tokenID)...)
 	if _, err := rand.Read(token); err != nil {
@@ -89,6 +92,14 @@ func (t *Tokens) Issue(user, form string) string {
 // its earlier result while that is kept; without a result the guard returns
 // [ErrTokenExpired].
 func (t *Tokens) Redeem(token, user, form string) (Key, error) {
+	k, err := t.redeem(token, user, form)
+	if err != nil {
+		t.countIn(form).unknown.Add(1)
+	}
+	return k, err
+}
+
+func (t *Tokens) redeem(token, user, form string) (Key, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != tokenSize || len(token) != base64.RawURLEncoding.EncodedLen(tokenSize) { // the decoder ignores line breaks
 		return Key{}, ErrTokenUnknown

@@ -112,6 +112,9 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 		return nil, err
 	}
 	m.guard, m.policy = g, g.Policy()
+	if s.tokens != nil {
+		s.tokens.ReportTo(client)
+	}
 	if p.Scope == guard.Global && m.keeps() && s.tokens == nil {
 		client.Warn(p.Name, string(guard.WeakShared))
 	}

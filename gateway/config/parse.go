@@ -10,8 +10,8 @@ import (
 // Parse parses the content of a file; the file's name is for messages. It returns all
 // mistakes, and a Config only if there are none.
 //
-// Parse replaces ${NAME} from the environment in the fields "engine", "to" and "listen",
-// and in "file" of a secret or token. An unset or empty variable is a mistake. Anchors,
+// Parse replaces ${NAME} from the environment in the fields "engine", "to", "listen" and
+// "metrics", and in "file" of a secret or token. An unset or empty variable is a mistake. Anchors,
 // aliases, merge keys, tags and several documents are refused, so that a rule can be read
 // where it stands. Use presets for what rules share.
 func Parse(file string, content []byte) (*Config, Errors) {

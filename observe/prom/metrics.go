@@ -65,6 +65,9 @@ var (
 	guardCleanUp   = counter("guard_clean_up_total", "Claims without an answer that were undone.", "name")
 	guardDegraded  = counter("guard_degraded_total", "Runs with less protection because the engine was down, by mode: unguarded, or local if only this process guarded them.", "name", "mode")
 
+	tokenIssued   = counter("token_issued_total", "Tokens issued, by the name of their form.", "name")
+	tokenRedeemed = counter("token_redeemed_total", "Tokens that clients sent, by result: ok, used, expired or unknown.", "name", "result")
+
 	engineRequest = histogram("engine_request_seconds", "Time of requests to a server, by operation, such as the name of a script.", "operation", "node")
 	engineErrors  = counter("engine_errors_total", "Requests to a server without a valid answer, by error: unavailable, timeout, overloaded, full, refused or other.", "operation", "node", "error")
 	engineUp      = gauge("engine_up", "Whether the last request to the server was answered.", "node")
@@ -137,6 +140,14 @@ func (o output) guard(name string, s *guard.Stats) {
 	o.counter(guardCleanUp, s.CleanedUp, name)
 	o.counter(guardDegraded, s.Verdicts[guard.Unguarded], name, "unguarded")
 	o.counter(guardDegraded, s.Local, name, "local")
+}
+
+func (o output) token(form string, s *guard.TokenStats) {
+	o.counter(tokenIssued, s.Issued, form)
+	o.counter(tokenRedeemed, s.Redeemed, form, "ok")
+	o.counter(tokenRedeemed, s.Used, form, "used")
+	o.counter(tokenRedeemed, s.Expired, form, "expired")
+	o.counter(tokenRedeemed, s.Unknown, form, "unknown")
 }
 
 // A Metric describes one family of series, for documentation.

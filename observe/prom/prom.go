@@ -3,8 +3,8 @@
 //	client := interlock.New(engine)
 //	http.Handle("/metrics", prom.New(client).Handler())
 //
-// The counters are those of [interlock.Client.LockStats] and [guard.StatsOf], so exporting
-// them costs nothing until they are scraped. Only requests to servers are measured here.
+// The counters are those of [interlock.Client.LockStats], [guard.StatsOf] and
+// [guard.TokenStatsOf], so exporting them costs nothing until they are scraped. Only requests to servers are measured here.
 //
 // The label name is the business name of a lock or the name of a guard. No key of a lock,
 // and no idempotency key, is ever a label.
@@ -71,6 +71,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for name, s := range guard.StatsOf(c.client) {
 		o.guard(name, &s)
+	}
+	for form, s := range guard.TokenStatsOf(c.client) {
+		o.token(form, &s)
 	}
 	c.servers.collect(o)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -91,6 +92,33 @@ func TestGuards(t *testing.T) {
 		`interlock_guard_settled_total{ending="completed",name="orders"} 1`,
 		`interlock_guard_execution_seconds_count{name="orders"} 1`,
 		`interlock_guard_degraded_total{mode="unguarded",name="orders"} 0`)
+}
+
+func TestTokens(t *testing.T) {
+	client := interlock.New(nil)
+	tokens, err := guard.NewTokens(time.Minute, []byte(strings.Repeat("secret", 6)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens.ReportTo(client)
+	token := tokens.Issue("ann", "checkout")
+	orders := guard.Must(guard.New[string](client, guard.Policy{Name: "orders"}))
+	for range 2 {
+		key, err := tokens.Redeem(token, "ann", "checkout")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := orders.Do(t.Context(), key, func(context.Context) (string, error) { return "done", nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = tokens.Redeem("forged", "ann", "checkout")
+	wantLines(t, scrape(t, prom.New(client)),
+		`interlock_token_issued_total{name="checkout"} 1`,
+		`interlock_token_redeemed_total{name="checkout",result="ok"} 1`,
+		`interlock_token_redeemed_total{name="checkout",result="used"} 1`,
+		`interlock_token_redeemed_total{name="checkout",result="expired"} 0`,
+		`interlock_token_redeemed_total{name="checkout",result="unknown"} 1`)
 }
 
 func TestSeriesAreBounded(t *testing.T) {
