@@ -53,6 +53,9 @@ func (c *Call) Lock(ctx context.Context, s *Site, key Key, errp *error) context.
 		}
 		err = failed
 	}
+	if st.err != nil {
+		st.calledWith(interlock.From(ctx))
+	}
 	c.Busy = st.refuse(err, errp)
 	c.Refused = true
 	return ctx
@@ -113,6 +116,9 @@ func (c *GuardedCall) Once(ctx context.Context, s *Site, key Key) context.Contex
 		return inner
 	}
 	if err != nil {
+		if st.err != nil {
+			st.calledWith(interlock.From(ctx))
+		}
 		st.refuse(err, c.errp)
 	}
 	c.Refused = true

@@ -134,6 +134,28 @@ func TestDirectivesCountUnderTheirNames(t *testing.T) {
 	})
 }
 
+func TestSitesOf(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		lock, once, bad, worse, unused := site("lock", ""), site("once", ""), site("lock", "wait=never"), site("once", "retain=never"), site("lock", "")
+		for range 2 {
+			_, _ = pay(ctx, lock, "42", noWork)
+			_, _ = pay(ctx, bad, "42", noWork)
+			_, _, _ = placeOrder(ctx, once, woven.Key1("42"), noWork)
+			_, _, _ = placeOrder(ctx, worse, woven.Key1("42"), noWork)
+		}
+		got := woven.SitesOf(client)
+		if _, called := got[unused]; called || len(got) != 4 || got[lock] != nil || got[once] != nil {
+			t.Errorf("the sites are %v, want the four that were called", got)
+		}
+		if !errors.Is(got[bad], woven.ErrSite) || !errors.Is(got[worse], woven.ErrSite) {
+			t.Errorf("the sites with invalid options have the errors %v and %v, want ErrSite", got[bad], got[worse])
+		}
+		if other := woven.SitesOf(interlock.New(nil)); len(other) != 0 {
+			t.Errorf("another client has the sites %v, want none", other)
+		}
+	})
+}
+
 func TestReentrancyFollowsTheContext(t *testing.T) {
 	// Requirement T5: locks are reentrant by default.
 	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {

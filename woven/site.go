@@ -125,7 +125,10 @@ func (st *state) client(ctx context.Context) *interlock.Client {
 	if own := st.locks.find(c); own != nil {
 		return own
 	}
-	with := func() (*interlock.Client, error) { return c.With(append(st.rule.LockOptions(), interlock.WithName(st.rule.Name))...), nil }
+	with := func() (*interlock.Client, error) {
+		st.calledWith(c)
+		return c.With(st.rule.LockOptions()...), nil
+	}
 	end := func(*interlock.Client, context.Context) error { return nil } // closing c is enough
 	own, _ := st.locks.make(c, with, end)
 	return own
@@ -138,6 +141,7 @@ func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
 		return g, nil
 	}
 	return st.guards.make(c, func() (*guard.Guard[results], error) {
+		st.calledWith(c)
 		return guard.New[results](c, st.policy, guard.WithCodec(codec{}), guard.WithTrace(reportTo(c)))
 	}, (*guard.Guard[results]).Close)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/woven"
 )
 
 // A metric describes one family of series.
@@ -71,6 +72,8 @@ var (
 	engineRequest = histogram("engine_request_seconds", "Time of requests to a server, by operation, such as the name of a script.", "operation", "node")
 	engineErrors  = counter("engine_errors_total", "Requests to a server without a valid answer, by error: unavailable, timeout, overloaded, full, refused or other.", "operation", "node", "error")
 	engineUp      = gauge("engine_up", "Whether the last request to the server was answered.", "node")
+
+	weaveSites = gauge("weave_sites", "Directives that were called with this client, by verb and state: valid, or invalid if their calls are refused.", "verb", "state")
 
 	buildInfo = gauge("build_info", "Always 1; the labels have the versions.", "version", "goversion")
 )
@@ -148,6 +151,22 @@ func (o output) token(form string, s *guard.TokenStats) {
 	o.counter(tokenRedeemed, s.Used, form, "used")
 	o.counter(tokenRedeemed, s.Expired, form, "expired")
 	o.counter(tokenRedeemed, s.Unknown, form, "unknown")
+}
+
+// sites counts the directives of each verb.
+func (o output) sites(all map[*woven.Site]error) {
+	type group struct{ verb, state string }
+	counts := make(map[group]int64)
+	for site, err := range all {
+		state := "valid"
+		if err != nil {
+			state = "invalid"
+		}
+		counts[group{site.Verb, state}]++
+	}
+	for g, n := range counts {
+		o.gauge(weaveSites, n, g.verb, g.state)
+	}
 }
 
 // A Metric describes one family of series, for documentation.

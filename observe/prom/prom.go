@@ -21,6 +21,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/woven"
 )
 
 // A Collector exports the metrics of one client. Register it, or serve its Handler. To
@@ -75,6 +76,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	for form, s := range guard.TokenStatsOf(c.client) {
 		o.token(form, &s)
 	}
+	o.sites(woven.SitesOf(c.client))
 	c.servers.collect(o)
 }
 
