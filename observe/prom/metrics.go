@@ -3,6 +3,7 @@ package prom
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -71,7 +72,8 @@ var (
 
 	engineRequest = histogram("engine_request_seconds", "Time of requests to a server, by operation, such as the name of a script.", "operation", "node")
 	engineErrors  = counter("engine_errors_total", "Requests to a server without a valid answer, by error: unavailable, timeout, overloaded, full, refused or other.", "operation", "node", "error")
-	engineUp      = gauge("engine_up", "Whether the last request to the server was answered.", "node")
+	engineUp      = gauge("engine_up", "Whether the server answered the last request or probe.", "node")
+	engineSkew    = gauge("engine_clock_skew_seconds", "The server's clock minus ours at the last probe, exact to half a round trip.", "node")
 
 	weaveSites = gauge("weave_sites", "Directives that were called with this client, by verb and state: valid, or invalid if their calls are refused.", "verb", "state")
 
@@ -87,6 +89,10 @@ func (o output) counter(m *metric, value uint64, labels ...string) {
 
 func (o output) gauge(m *metric, value int64, labels ...string) {
 	o <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, float64(value), valid(labels)...)
+}
+
+func (o output) seconds(m *metric, value time.Duration, labels ...string) {
+	o <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, value.Seconds(), valid(labels)...)
 }
 
 func (o output) histogram(m *metric, h interlock.Histogram, labels ...string) {

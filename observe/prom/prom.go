@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -31,21 +32,28 @@ import (
 type Collector struct {
 	client  *interlock.Client
 	servers servers
+	prober  *prober
 	stop    func()
 }
 
 // New returns a collector for a client, and for the clients made from it by With. It
-// observes the engine until Close.
+// observes the engine until Close. A scrape never waits for a server: it begins a probe of
+// the engine in the background, at most every 15 seconds, and shows the last result.
 func New(client *interlock.Client) *Collector {
-	c := &Collector{client: client, stop: func() {}}
-	if observe := client.Engine().Capabilities().Observe; observe != nil {
-		c.stop = observe(c.servers.called)
+	caps := client.Engine().Capabilities()
+	c := &Collector{client: client, prober: newProber(caps.Prober), stop: func() {}}
+	c.servers.calls, c.servers.nodes = make(map[call]*requests), make(map[string]*atomic.Bool)
+	if caps.Observe != nil {
+		c.stop = caps.Observe(c.servers.called)
 	}
 	return c
 }
 
 // Close ends the observation of the engine. The counters stay.
-func (c *Collector) Close() { c.stop() }
+func (c *Collector) Close() {
+	c.stop()
+	c.prober.close()
+}
 
 // Handler serves the metrics of the collector, of more collectors, of the Go runtime and
 // of the process, in the text format or as OpenMetrics.
@@ -77,6 +85,11 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		o.token(form, &s)
 	}
 	o.sites(woven.SitesOf(c.client))
+	for _, n := range c.prober.nodes(c.servers.probed) {
+		if answers(&n) {
+			o.seconds(engineSkew, n.Offset, n.Addr)
+		}
+	}
 	c.servers.collect(o)
 }
 

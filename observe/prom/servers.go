@@ -54,19 +54,34 @@ func (s *servers) of(c call) (*requests, *atomic.Bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calls == nil {
-		s.calls, s.nodes = make(map[call]*requests), make(map[string]*atomic.Bool)
-	}
-	if s.nodes[c.node] == nil && len(s.nodes) >= maxNodes {
-		c.node = otherNode
-	}
+	up = s.node(c.node)
 	if s.nodes[c.node] == nil {
-		s.nodes[c.node] = new(atomic.Bool)
+		c.node = otherNode
 	}
 	if s.calls[c] == nil {
 		s.calls[c] = new(requests)
 	}
-	return s.calls[c], s.nodes[c.node]
+	return s.calls[c], up
+}
+
+// probed notes which servers answered a probe.
+func (s *servers) probed(nodes []engine.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range nodes {
+		s.node(nodes[i].Addr).Store(answers(&nodes[i]))
+	}
+}
+
+// node returns whether a server is up. The caller holds the mutex.
+func (s *servers) node(name string) *atomic.Bool {
+	if s.nodes[name] == nil && len(s.nodes) >= maxNodes {
+		name = otherNode
+	}
+	if s.nodes[name] == nil {
+		s.nodes[name] = new(atomic.Bool)
+	}
+	return s.nodes[name]
 }
 
 func (s *servers) collect(o output) {
