@@ -31,6 +31,9 @@ func TestMetrics(t *testing.T) {
 	}
 	// The gateway counts a request after its response.
 	await(t, "the scrape has both requests", func() bool { return strings.Contains(g.get(metrics).text, lines[1]+"\n") })
+	await(t, "the scrape has the clock of the server", func() bool {
+		return strings.Contains(g.get(metrics).text, `interlock_engine_clock_skew_seconds{node="`+s.Addr()+`"} `)
+	})
 	text := g.get(metrics).want(t, 200, lines...).text
 	if strings.Contains(text, orderKey) {
 		t.Error("the scrape contains an idempotency key")
