@@ -49,6 +49,14 @@ export async function behaviour(chromium, url) {
   expect((await v.verdict('guarded')).ok === 'true', 'Enter does not run the case behind Interlock');
   expect((await page.textContent('#said')).includes('correct'), 'the verdict is not announced');
 
+  // The figures are those of /metrics.
+  const figure = (name) => page.locator('#now .figures dt', { hasText: name }).locator('xpath=following-sibling::dd[1]').textContent();
+  await page.waitForFunction(() => Number(document.querySelectorAll('#now .figures dd')[1]?.textContent) > 0);
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(/^interlock_guard_calls_total\{name="click",verdict="refused"\} [1-9]/m.test(metrics), '/metrics does not have the refused click');
+  expect((await figure('Answered in process')).endsWith(' %'), 'the share of duplicates answered in process is not shown');
+  expect((await page.textContent('#now .figures')).includes('p99'), 'the waits are not shown');
+
   // A paused or hidden page sends no requests.
   await page.click('[data-act="pause"]');
   await page.waitForTimeout(300);

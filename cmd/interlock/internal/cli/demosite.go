@@ -135,6 +135,7 @@ func (p *program) siteSummary(f *siteFlags, s *site.Site) string {
 		{i18n.SitePage, s.URL + "/", ""},
 		{i18n.SiteDirect, s.Shop, p.say(i18n.SiteBroken)},
 		{i18n.SiteGuarded, s.URL, p.say(i18n.SiteRight)},
+		{i18n.SiteMetrics, s.URL + "/metrics", p.say(i18n.SitePrometheus)},
 	} {
 		line := i18n.Pad(p.say(row.name), 16) + "  " + color.Bold(row.url)
 		if row.note != "" {

@@ -19,7 +19,11 @@ var (
 	SiteGuarded = Text{"behind Interlock", "经过 Interlock"}
 	SiteBroken  = Text{"breaks under concurrent requests", "几个人同时用就会出错"}
 	SiteRight   = Text{"the same shop, correct", "同一个商店，却是对的"}
-	SiteClicks  = Text{
+	SiteMetrics = Text{"metrics", "指标"}
+
+	SitePrometheus = Text{"for Prometheus", "供 Prometheus 抓取"}
+
+	SiteClicks = Text{
 		"# click \"pay\" five times, directly: five charges",
 		"# 连点五次“支付”，直接访问：扣款五次",
 	}

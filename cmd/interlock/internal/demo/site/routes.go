@@ -9,10 +9,12 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/cases"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/page"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/snippets"
+	"github.com/interlock-go/interlock/gateway/metrics"
+	"github.com/interlock-go/interlock/observe/prom"
 )
 
 // routes returns the handler of the public port: the page and its files, the admin API,
-// and the gateway for all other paths.
+// the metrics, and the gateway for all other paths.
 func (s *Site) routes() http.Handler {
 	mux := http.NewServeMux()
 	html := page.Handler()
@@ -26,6 +28,8 @@ func (s *Site) routes() http.Handler {
 	for _, path := range []string{"/api/", "/openapi.json", "/livez", "/readyz", "/healthz"} {
 		mux.Handle(path, s.api)
 	}
+	// GET patterns serve HEAD, too. Other methods go to the shop, as any unknown path does.
+	mux.Handle("GET /metrics", prom.New(s.client).Handler(metrics.New(s.gate, nil)))
 	mux.Handle("/", s.gate)
 	return loopbackHost(mux)
 }

@@ -221,7 +221,7 @@ func TestEverythingIsOnOnePort(t *testing.T) {
 	s := open(t)
 	for url, want := range map[string]string{
 		s.Shop + "/state": `"damage"`, s.URL + "/state": `"damage"`, s.URL + "/api/v1/locks": `"locks"`, s.URL + "/openapi.json": `"openapi"`,
-		s.URL + "/readyz": "", s.URL + "/api/v1/rules": `"desk"`,
+		s.URL + "/readyz": "", s.URL + "/api/v1/rules": `"desk"`, s.URL + "/metrics": "interlock_gateway_requests_total{",
 	} {
 		if got := get(t, url); got.status != http.StatusOK || !strings.Contains(got.body, want) {
 			t.Errorf("%s: got %d, want 200 with %q\n%.300s", url, got.status, want, got.body)

@@ -75,6 +75,18 @@ const texts = {
   fence: ['fence {0}', '栅栏号 {0}'],
   more: ['and {0} more', '另有 {0} 个'],
 
+  figures: ['Since the start', '启动以来'],
+  acquired: ['Locks acquired', '获得的锁'],
+  acquiredRest: ['{0} refused · {1} cancelled · {2} failed', '拒绝 {0} · 取消 {1} · 出错 {2}'],
+  duplicates: ['Duplicates answered', '应答的重复请求'],
+  duplicatesRest: ['{0} replayed · {1} refused', '重放 {0} · 拒绝 {1}'],
+  inProcess: ['Answered in process', '本进程内应答'],
+  inProcessNote: ['of the duplicates', '占重复请求的比例'],
+  p99wait: ['Wait for a lock, p99', '等锁时间 p99'],
+  p99hold: ['Time a lock is held, p99', '持锁时间 p99'],
+  heldNow: ['Held now', '正在持有'],
+  waitingNow: ['Waiting now', '正在等待'],
+
   exclusive: ['exclusive', '独占'],
   fair: ['fair', '公平'],
   read: ['read', '读'],

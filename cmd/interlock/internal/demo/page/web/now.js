@@ -1,8 +1,9 @@
-// The current locks and claims, with the time left. It polls the admin API once a second
-// while the page is visible.
+// The current locks and claims, with the time left, and the figures so far. It polls the
+// admin API and the metrics once a second while the page is visible.
 
 import { h, s, visible, shorten, duration } from './dom.js';
 import { t } from './i18n.js';
+import { figures, figureList } from './figures.js';
 
 const every = 1000;
 const maxShown = 8;
@@ -13,6 +14,7 @@ export class Now {
     this.views = new Set();
     this.locks = [];
     this.claims = [];
+    this.figures = null;
     this.most = new Map(); // the longest time left seen so far, by id
     this.unreachable = false;
     this.paused = false;
@@ -40,9 +42,10 @@ export class Now {
     if (this.asking || this.stopped) return;
     this.asking = true;
     try {
-      const [locks, claims] = await Promise.all([list('locks'), list('claims')]);
+      const [locks, claims, metrics] = await Promise.all([list('locks'), list('claims'), get('/metrics')]);
       this.locks = locks;
       this.claims = claims.sort(byAge);
+      this.figures = figures(await metrics.text());
       this.unreachable = false;
     } catch {
       this.unreachable = true;
@@ -76,7 +79,7 @@ export class Now {
       h('button', { type: 'button', class: `quiet pulse${this.paused ? ' is-paused' : ''}`, 'data-act': 'pause', 'aria-label': `${state}: ${this.paused ? t('resume') : t('pause')}`, onclick: () => this.toggle() },
         h('span', { class: 'dot', 'aria-hidden': 'true' }), state));
     if (this.unreachable) return [head, h('p', { class: 'empty' }, t('unreachable'))];
-    return [head, this.section('locks', this.locks.map(lock), most), this.section('claims', this.claims.map(claim), most)];
+    return [head, this.section('locks', this.locks.map(lock), most), this.section('claims', this.claims.map(claim), most), this.figures && figureList(this.figures)].filter(Boolean);
   }
 
   section(name, entries, most) {
@@ -98,10 +101,14 @@ export class Now {
   }
 }
 
-async function list(what) {
-  const answer = await fetch(`/api/v1/${what}?limit=100`, { headers: { Accept: 'application/json' } });
+async function get(path, accept = 'text/plain') {
+  const answer = await fetch(path, { headers: { Accept: accept } });
   if (!answer.ok) throw new Error(String(answer.status));
-  const body = await answer.json();
+  return answer;
+}
+
+async function list(what) {
+  const body = await (await get(`/api/v1/${what}?limit=100`, 'application/json')).json();
   return body[what] ?? [];
 }
 
