@@ -59,7 +59,7 @@ func open(t *testing.T, rules ...config.Rule) (*gateway.Gateway, *interlock.Clie
 func scrape(t *testing.T, h http.Handler, accept string) (text, kind string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest("GET", "/metrics", nil)
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.Header.Set("Accept", accept)
 	h.ServeHTTP(w, r)
 	raw, err := io.ReadAll(w.Result().Body)
@@ -79,7 +79,7 @@ func wantLines(t *testing.T, text string, lines ...string) {
 }
 
 func send(g http.Handler, path string) {
-	g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+	g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
 }
 
 func TestRequests(t *testing.T) {

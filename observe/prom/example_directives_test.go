@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 
@@ -38,7 +39,7 @@ func Example_directives() {
 	_ = Pay(context.Background(), "42")
 
 	w := httptest.NewRecorder()
-	metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	metrics.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	text, _ := io.ReadAll(w.Body)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "interlock_lock_acquire_total") && strings.Contains(line, "acquired") || strings.HasPrefix(line, "interlock_weave_sites") {
