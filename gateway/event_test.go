@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -110,5 +111,31 @@ func TestEventsContainNoKeys(t *testing.T) {
 	}
 	if strings.Contains(log.String(), secret) || strings.Contains(log.String(), token.Token) {
 		t.Errorf("the log contains a key or token:\n%s", &log)
+	}
+}
+
+func TestSendingSeesTheContextOfTheClaimAndMaySetFields(t *testing.T) {
+	var got http.Header
+	s := open(t, withRules(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Clone() }))
+	cfg := withRules(orders())
+	cfg.Upstream = s.gateway.Config().Upstream
+	sent := 0
+	g, err := gateway.New(cfg, gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler), Sending: func(r *http.Request) {
+		fence, _ := guard.Fence(r.Context())
+		r.Header.Set("Traceparent", fmt.Sprint("of the claim ", fence))
+		sent++
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close(t.Context())
+	for range 2 { // the second is a replay
+		r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("x"))
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header = http.Header{"X-User": {"ann"}, "Idempotency-Key": {"key-of-ann-0123456789"}, "Traceparent": {"of the client"}}
+		g.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if want := "of the claim " + got.Get("Interlock-Fence"); sent != 1 || got.Get("Traceparent") != want || want == "of the claim " {
+		t.Errorf("after %d requests, the upstream got %q, want %q after 1", sent, got.Get("Traceparent"), want)
 	}
 }
