@@ -56,7 +56,7 @@ func (l lockLog) waiting(e Waiting) {
 	if l.off(slog.LevelDebug) {
 		return
 	}
-	l.write(nil, slog.LevelDebug, "lock: waiting", e.Name, e.Kind, e.Key, holder("held_by", e.Holder), slog.Duration("left", e.Left), slog.Int("ahead", e.Ahead))
+	l.write(context.Background(), slog.LevelDebug, "lock: waiting", e.Name, e.Kind, e.Key, holder("held_by", e.Holder), slog.Duration("left", e.Left), slog.Int("ahead", e.Ahead))
 }
 
 func (l lockLog) acquired(e Acquired) {
@@ -85,9 +85,9 @@ func (l lockLog) failed(e Failed) {
 func (l lockLog) renewed(e Renewed) {
 	switch {
 	case e.Err != nil && !l.off(slog.LevelWarn):
-		l.write(nil, slog.LevelWarn, "lock: renewal failed, retrying", e.Name, e.Kind, e.Key, holder("holder", e.Holder), slog.Any("err", e.Err))
+		l.write(context.Background(), slog.LevelWarn, "lock: renewal failed, retrying", e.Name, e.Kind, e.Key, holder("holder", e.Holder), slog.Any("err", e.Err))
 	case e.Err == nil && !l.off(slog.LevelDebug):
-		l.write(nil, slog.LevelDebug, "lock: renewed", e.Name, e.Kind, e.Key, holder("holder", e.Holder))
+		l.write(context.Background(), slog.LevelDebug, "lock: renewed", e.Name, e.Kind, e.Key, holder("holder", e.Holder))
 	}
 }
 
@@ -121,9 +121,9 @@ func (l lockLog) lost(e Lost) {
 func (l lockLog) cleanedUp(e CleanedUp) {
 	switch {
 	case e.Err != nil && !l.off(slog.LevelWarn):
-		l.write(nil, slog.LevelWarn, "lock: clean-up failed, the lease will expire", e.Name, e.Kind, e.Key, holder("holder", e.Holder), slog.Any("err", e.Err))
+		l.write(context.Background(), slog.LevelWarn, "lock: clean-up failed, the lease will expire", e.Name, e.Kind, e.Key, holder("holder", e.Holder), slog.Any("err", e.Err))
 	case e.Err == nil && !l.off(slog.LevelInfo):
-		l.write(nil, slog.LevelInfo, "lock: cleaned up", e.Name, e.Kind, e.Key, holder("holder", e.Holder), slog.Bool("was_granted", e.Found))
+		l.write(context.Background(), slog.LevelInfo, "lock: cleaned up", e.Name, e.Kind, e.Key, holder("holder", e.Holder), slog.Bool("was_granted", e.Found))
 	}
 }
 

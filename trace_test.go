@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,7 +131,12 @@ var traceLaws = []law{
 	}},
 	{"every event has the business name and the kind of its lock", func(t *testing.T, w *world) {
 		got := make(map[string]string)
-		note := func(event, name string, kind interlock.Kind) { got[event] = name + " " + kind.String() }
+		var mu sync.Mutex // the client calls some functions in a goroutine of its own
+		note := func(event, name string, kind interlock.Kind) {
+			mu.Lock()
+			defer mu.Unlock()
+			got[event] = name + " " + kind.String()
+		}
 		c := w.another(interlock.WithName("pay"), interlock.WithTrace(&interlock.Trace{
 			Waiting:       func(e interlock.Waiting) { note("waiting", e.Name, e.Kind) },
 			Acquired:      func(e interlock.Acquired) { note("acquired", e.Name, e.Kind) },
@@ -214,6 +220,7 @@ var traceLaws = []law{
 		w.memory.Evict("k:1")
 		<-ctx.Done()
 		_ = hold.Unlock()
+		c.Idle()
 		if lost != "ab" {
 			t.Errorf("Lost has the value %q, want %q", lost, "ab")
 		}

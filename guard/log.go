@@ -116,9 +116,9 @@ func (l guardLog) settled(e Settled) {
 func (l guardLog) renewed(e Renewed) {
 	switch {
 	case e.Err != nil && !l.off(slog.LevelWarn):
-		l.write(nil, slog.LevelWarn, "guard: renewal failed, retrying", e.Guard, e.Key, slog.Any("err", e.Err))
+		l.write(context.Background(), slog.LevelWarn, "guard: renewal failed, retrying", e.Guard, e.Key, slog.Any("err", e.Err))
 	case e.Err == nil && !l.off(slog.LevelDebug):
-		l.write(nil, slog.LevelDebug, "guard: renewed", e.Guard, e.Key)
+		l.write(context.Background(), slog.LevelDebug, "guard: renewed", e.Guard, e.Key)
 	}
 }
 
@@ -134,5 +134,5 @@ func (l guardLog) cleaned(e Cleaned) {
 	if l.off(slog.LevelInfo) {
 		return
 	}
-	l.write(nil, slog.LevelInfo, "guard: cleaned up", e.Guard, e.Key, slog.Bool("was_granted", e.Found), slog.Any("err", e.Err))
+	l.write(context.Background(), slog.LevelInfo, "guard: cleaned up", e.Guard, e.Key, slog.Bool("was_granted", e.Found), slog.Any("err", e.Err))
 }

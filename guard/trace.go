@@ -139,8 +139,8 @@ func (t *Trace) and(u *Trace) *Trace {
 }
 
 // bothExecuting returns a function that calls f, and then g with the context that f
-// returned. The id of the execution is the first that is not empty. If g panics, the
-// context is the one that f returned.
+// returned. The id of the execution is the first that is not empty. If g panics or
+// returns no context, it is the one that f returned.
 func bothExecuting(f, g func(Executing) (context.Context, string)) func(Executing) (context.Context, string) {
 	if g == nil {
 		return f
@@ -150,7 +150,11 @@ func bothExecuting(f, g func(Executing) (context.Context, string)) func(Executin
 		if f != nil {
 			e.Context, id = f(e)
 		}
-		ctx = e.Context
+		defer func() { // after Recover
+			if ctx == nil {
+				ctx = e.Context
+			}
+		}()
 		defer panics.Recover()
 		inner, second := g(e)
 		return inner, cmp.Or(id, second)

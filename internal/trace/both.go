@@ -30,7 +30,8 @@ func Both[E any](f, g func(E)) func(E) {
 }
 
 // Chain returns a function that calls f, and then g with the context that f returned. f is
-// nil or comes from Chain. If g panics, its context is the one that f returned.
+// nil or comes from Chain. If g panics or returns nil, the context is the one that f
+// returned.
 func Chain[E any](f, g func(E) context.Context, of func(E) context.Context, with func(E, context.Context) E) func(E) context.Context {
 	if g == nil {
 		return f
@@ -40,7 +41,11 @@ func Chain[E any](f, g func(E) context.Context, of func(E) context.Context, with
 		if f != nil {
 			e = with(e, f(e))
 		}
-		ctx = of(e)
+		defer func() { // after Recover
+			if ctx == nil {
+				ctx = of(e)
+			}
+		}()
 		defer panics.Recover()
 		return g(e)
 	}

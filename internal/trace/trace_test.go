@@ -32,7 +32,7 @@ func TestPanics(t *testing.T) {
 			t.Errorf("the panic is logged %d times, want once:\n%s", n, &out)
 		}
 	})
-	t.Run("a chain goes on with the context from before the function that panics", func(t *testing.T) {
+	t.Run("a chain goes on with the context from before a function that panics or returns none", func(t *testing.T) {
 		type key struct{}
 		add := func(text string) func(context.Context) context.Context {
 			return func(ctx context.Context) context.Context {
@@ -41,7 +41,7 @@ func TestPanics(t *testing.T) {
 			}
 		}
 		var f func(context.Context) context.Context
-		for _, g := range []func(context.Context) context.Context{nil, func(context.Context) context.Context { panic("boom") }, add("a"),
+		for _, g := range []func(context.Context) context.Context{nil, func(context.Context) context.Context { return nil }, func(context.Context) context.Context { panic("boom") }, add("a"),
 			func(context.Context) context.Context { panic("boom") }, add("b")} {
 			f = trace.Chain(f, g, func(ctx context.Context) context.Context { return ctx }, func(_, ctx context.Context) context.Context { return ctx })
 		}

@@ -1,7 +1,6 @@
 package logs_test
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 // log whose level is warn, and with a log that writes each line.
 func BenchmarkLock(b *testing.B) {
 	logger := func(level slog.Level, opts ...logs.Option) interlock.Option {
-		return logs.To(slog.New(logs.NewHandler(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), logs.NewLevels(level), opts...)))
+		return logs.To(slog.New(logs.NewHandler(slog.NewJSONHandler(new(blocking), &slog.HandlerOptions{Level: slog.LevelDebug}), logs.NewLevels(level), opts...)))
 	}
 	for _, x := range []struct {
 		name string

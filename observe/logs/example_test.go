@@ -2,10 +2,12 @@ package logs_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/observe/logs"
 )
 
@@ -30,4 +32,15 @@ func Example() {
 	// Output:
 	// level=DEBUG msg="lock: acquired" component=locks name=pay kind=exclusive key=order:42 lease=30s handed_over=false
 	// level=DEBUG msg="lock: released" component=locks name=pay kind=exclusive key=order:42 handed_over=false
+}
+
+// The whole set-up, with a change of a level while the program runs.
+func ExampleTo() {
+	levels := logs.NewLevels(slog.LevelInfo)
+	handler := logs.NewHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}), levels)
+	client := interlock.New(memory.New(), logs.To(slog.New(handler)))
+
+	err := levels.Set(logs.Locks, slog.LevelDebug) // while the program runs; an unknown component is an error
+	fmt.Println(err, levels, client.Close(context.Background()))
+	// Output: <nil> default=INFO engine=INFO gateway=INFO guards=INFO locks=DEBUG <nil>
 }
