@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"time"
@@ -56,11 +57,16 @@ type observation struct {
 
 func (o *observation) options() []interlock.Option {
 	o.provider = sdk.NewTracerProvider(sdk.WithBatcher(tracetest.NewNoopExporter()))
-	logger := slog.New(logs.NewHandler(slog.NewJSONHandler(io.Discard, nil), logs.NewLevels(slog.LevelInfo)))
+	logger := slog.New(logs.NewHandler(slog.NewJSONHandler(new(sink), nil), logs.NewLevels(slog.LevelInfo)))
 	return []interlock.Option{
 		interlock.WithName("pay"), logs.To(logger), otel.Spans(otel.WithTracerProvider(o.provider)), interlock.WithExemplars(otel.TraceID),
 	}
 }
+
+// A sink drops what is written, after it was formatted.
+type sink struct{}
+
+func (*sink) Write(p []byte) (int, error) { return len(p), nil }
 
 // start makes the contexts of requests, and scrapes the metrics until stop.
 func (o *observation) start(c *interlock.Client) {
@@ -76,7 +82,7 @@ func (o *observation) start(c *interlock.Client) {
 			case <-o.scraping:
 				return
 			case <-time.After(time.Second):
-				o.metrics.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil))
+				o.metrics.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))
 			}
 		}
 	}()

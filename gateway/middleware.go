@@ -56,7 +56,7 @@ func newLock(h *ruleHandler, client *interlock.Client, source interlockhttp.Sour
 	if h.Message != nil {
 		opts = append(opts, interlockhttp.Message(interlockhttp.Locked, h.Message))
 	}
-	client, kind, waiting := client.With(append(h.Do.LockOptions(), interlock.WithName(h.Do.Name))...), h.Do.Kind, newWaitLimit(maxWaitersPerKey, maxWaiters)
+	client, kind, waiting := client.With(h.Do.LockOptions()...), h.Do.Kind, newWaitLimit(maxWaitersPerKey, maxWaiters)
 	wrap, err := interlockhttp.LockWith(func(key string) interlock.Locker {
 		return detachedLock{kind.Locker(client, key), key, waiting}
 	}, source, opts...)

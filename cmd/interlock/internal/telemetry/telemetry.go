@@ -108,7 +108,7 @@ func (t *Telemetry) Options() []interlock.Option {
 	if t.provider == nil {
 		return nil
 	}
-	return []interlock.Option{otel.Spans(otel.WithTracerProvider(t.provider))}
+	return []interlock.Option{otel.Spans(otel.WithTracerProvider(t.provider)), interlock.WithExemplars(otel.TraceID)}
 }
 
 // Handler returns h with a span around each request. It continues the trace of the
