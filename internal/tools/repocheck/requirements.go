@@ -13,6 +13,10 @@ import (
 
 const requirementsPage = "docs/requirements.md"
 
+// metricsPages begins the names of the pages whose tables say which requirement a metric
+// serves.
+const metricsPages = "docs/observability."
+
 // requirementCounts is the number of requirements by group.
 var requirementCounts = map[string]int{"L": 10, "R": 3, "S": 9, "P": 10, "T": 15}
 
@@ -23,8 +27,8 @@ var (
 
 // requirements checks docs/requirements.md. The page lists every requirement, and the tests
 // that name it in a comment or a subtest. A requirement without a test must be open. IDs
-// appear only in tests and on that page. With -fix, requirements rewrites the column of
-// tests.
+// appear only in tests, on that page, and in the tables of metrics. With -fix,
+// requirements rewrites the column of tests.
 func requirements(t tree) (summary string, wrong []string, err error) {
 	proofs, wrong, err := t.requirementProofs()
 	if err != nil {
@@ -100,7 +104,7 @@ func idsIn(text string) (found []string) {
 func (t tree) requirementProofs() (proofs map[string][]string, wrong []string, err error) {
 	proofs = make(map[string][]string)
 	for _, name := range t.files {
-		if name == requirementsPage || strings.HasPrefix(name, "internal/tools/") {
+		if name == requirementsPage || strings.HasPrefix(name, metricsPages) || strings.HasPrefix(name, "internal/tools/") {
 			continue
 		}
 		if strings.HasSuffix(name, "_test.go") || isLaws(name) {
