@@ -10,11 +10,11 @@ import (
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
-// A Trace receives the events of locks. Nil functions are skipped. Renewed and Lost
-// are called one after another in a goroutine of the client, so that a slow function
-// delays no renewal. The others are called in the goroutine of the caller and delay it. A
-// function must not acquire locks of the same client. Its panics are recovered, and the
-// first one is logged to the default logger of log/slog.
+// A Trace receives the events of locks. Nil functions are skipped. Renewals, and losses
+// before the release, are reported one after another in a goroutine of the client, so
+// that a slow function delays no renewal. The other events are reported in the goroutine
+// of the caller and delay it. A function must not acquire locks of the same client. Its
+// panics are recovered, and the first one is logged to the default logger of log/slog.
 //
 // It is a struct of functions, so that adding an event breaks no code.
 type Trace struct {

@@ -15,8 +15,8 @@ import (
 )
 
 // Handler returns the log handler of a gateway: JSON if asJSON is set, readable lines on
-// a terminal, and key=value otherwise. Levels decide what is written. Only the lines for a
-// terminal are sanitized; programs read the others.
+// a terminal, and key=value otherwise. Levels decide what is written. The keys of
+// locks are hashed. Only the lines for a terminal are sanitized; programs read the others.
 func Handler(w io.Writer, asJSON, terminal bool, levels *logs.Levels) slog.Handler {
 	o := &slog.HandlerOptions{Level: slog.LevelDebug}
 	var next slog.Handler
@@ -28,7 +28,7 @@ func Handler(w io.Writer, asJSON, terminal bool, levels *logs.Levels) slog.Handl
 	default:
 		next = slog.NewTextHandler(w, o)
 	}
-	return logs.NewHandler(next, levels)
+	return logs.NewHandler(&keyHider{Handler: next}, levels)
 }
 
 // setLevels applies the levels of a configuration. With Verbose, components without a

@@ -2,11 +2,14 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize/sanitizetest"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/observe/logs"
 )
@@ -44,6 +47,29 @@ func TestLog(t *testing.T) {
 		o.setLevels(config.Log{Level: slog.LevelWarn, Components: map[string]slog.Level{logs.Engine: slog.LevelError}})
 		if got, want := o.Levels.String(), "default=DEBUG engine=ERROR gateway=DEBUG guards=DEBUG locks=DEBUG"; got != want {
 			t.Errorf("the levels are %s, want %s", got, want)
+		}
+	})
+	t.Run("the keys of locks are hashed, in errors as well", func(t *testing.T) {
+		for _, terminal := range []bool{false, true} {
+			var out strings.Builder
+			log := slog.New(Handler(&out, !terminal, terminal, logs.NewLevels(slog.LevelDebug)))
+			client := interlock.New(nil, logs.To(log))
+			m := client.Mutex("pay:ann@example.com")
+			_, hold, err := m.Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, _ = m.TryLock(t.Context())
+			if err := hold.Unlock(); err != nil {
+				t.Error(err)
+			}
+			logs.Component(log, logs.Locks).With("request", 7).Error("lock: engine failed", "key", "pay:ann@example.com", "err", errors.New(`acquire "pay:ann@example.com": down`))
+			if err := client.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if text := out.String(); strings.Contains(text, "ann@example.com") || strings.Count(text, engine.ShortHolder("pay:ann@example.com")) < 5 || !strings.Contains(text, "down") {
+				t.Errorf("the log has a key:\n%s", text)
+			}
 		}
 	})
 	t.Run("a terminal shows no component, which the message names", func(t *testing.T) {
