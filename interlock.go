@@ -41,8 +41,14 @@ func (c *Client) observeEngine() {
 	if c.core.caps.Observe == nil {
 		return
 	}
+	events := &c.core.events
 	for _, f := range c.opts.observers {
-		stop := c.core.caps.Observe(f)
+		run := trace.Both(nil, func(later func()) { later() }) // without its panics
+		stop := c.core.caps.Observe(func(call engine.ServerCall) {
+			if later := f(call); later != nil {
+				events.Add(func() { run(later) })
+			}
+		})
 		c.OnClose(func(context.Context) error { stop(); return nil })
 	}
 }

@@ -113,9 +113,10 @@ func Options(opts ...Option) Option {
 }
 
 // ObserveEngine calls f after each request to a server of the engine, until the client
-// is closed. f runs in the goroutine of the request, so it must be quick. Pass the
-// option to [New].
-func ObserveEngine(f func(engine.ServerCall)) Option {
+// is closed. f runs in the goroutine of the request, so it must be quick. The function
+// that it returns, unless it is nil, may be slow: it runs in a goroutine of the client
+// that delays no request. Pass the option to [New].
+func ObserveEngine(f func(engine.ServerCall) (later func())) Option {
 	return func(o *options) { o.observers = append(slices.Clip(o.observers), f) }
 }
 
@@ -181,7 +182,7 @@ type options struct {
 	poll      Backoff
 	trace     *Trace
 	traceID   func(context.Context) string // may be nil
-	observers []func(engine.ServerCall)
+	observers []func(engine.ServerCall) (later func())
 	values    *clientValue
 	err       error // the first invalid option
 }

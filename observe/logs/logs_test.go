@@ -203,6 +203,13 @@ type observed struct {
 	hook func(engine.ServerCall)
 }
 
+func (o *observed) Renew(ctx context.Context, reqs []engine.Request) []error {
+	if o.hook != nil {
+		o.hook(engine.ServerCall{Operation: "renew", Err: errors.New("broken pipe")})
+	}
+	return o.Engine.Renew(ctx, reqs)
+}
+
 func (o *observed) Capabilities() engine.Capabilities {
 	c := o.Engine.Capabilities()
 	c.Observe = func(f func(engine.ServerCall)) func() {
@@ -294,7 +301,9 @@ func TestTo(t *testing.T) {
 	t.Run("a log handler that panics breaks neither a lock nor a guard", func(t *testing.T) {
 		defer slog.SetDefault(slog.Default())
 		slog.SetDefault(slog.New(slog.DiscardHandler))
-		client := interlock.New(nil, logs.To(slog.New(faulty{})))
+		e := &observed{Engine: memory.New()}
+		client := interlock.New(e, logs.To(slog.New(faulty{})))
+		e.hook(engine.ServerCall{Operation: "acquire"})
 		if err := client.Mutex("order:42").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Error(err)
 		}
@@ -310,7 +319,7 @@ func TestTo(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			out := &blocking{free: make(chan struct{})}
 			logger := slog.New(logs.NewHandler(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}), logs.NewLevels(slog.LevelDebug)))
-			client := interlock.New(nil, logs.To(logger))
+			client := interlock.New(&observed{Engine: memory.New()}, logs.To(logger))
 			ctx, hold, err := client.Mutex("order:42").Lock(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -51,9 +51,10 @@ func locks(logger *slog.Logger) *interlock.Trace {
 	return t
 }
 
-// requests returns a function that logs each request to a server.
-func requests(logger *slog.Logger) func(engine.ServerCall) {
-	return func(c engine.ServerCall) {
+// requests returns a function that logs each request to a server. The line is written
+// later, because the request may be the renewal of many locks.
+func requests(logger *slog.Logger) func(engine.ServerCall) func() {
+	return func(c engine.ServerCall) func() {
 		level, text := slog.LevelDebug, "engine: request"
 		switch {
 		case errors.Is(c.Err, context.Canceled): // the caller gave up, and the server is not at fault
@@ -65,12 +66,14 @@ func requests(logger *slog.Logger) func(engine.ServerCall) {
 		}
 		ctx := context.Background()
 		if !logger.Enabled(ctx, level) {
-			return
+			return nil
 		}
-		attrs := append(make([]slog.Attr, 0, 4), slog.String("operation", c.Operation), slog.String("node", c.Node), slog.Duration("took", c.Took))
-		if c.Err != nil {
-			attrs = append(attrs, slog.Any("err", c.Err))
+		return func() {
+			attrs := append(make([]slog.Attr, 0, 4), slog.String("operation", c.Operation), slog.String("node", c.Node), slog.Duration("took", c.Took))
+			if c.Err != nil {
+				attrs = append(attrs, slog.Any("err", c.Err))
+			}
+			logger.LogAttrs(ctx, level, text, attrs...)
 		}
-		logger.LogAttrs(ctx, level, text, attrs...)
 	}
 }
