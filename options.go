@@ -81,7 +81,7 @@ func Name(name string) Option { return func(o *options) { o.name = name } }
 
 // WithName is the business name of a lock, such as "pay". Metrics, logs and traces use
 // it to tell locks apart, so it must not contain identifiers of orders or users.
-// Default: none.
+// Default: none; a directive, a rule and the HTTP middleware set their own name.
 func WithName(name string) Option {
 	return func(o *options) { o.business, o.named = name, nil }
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 )
@@ -49,6 +50,19 @@ func TestTokens(t *testing.T) {
 		s.mux.ServeHTTP(&brokenConn{httptest.NewRecorder(), func() {}}, s.request("", "x", again))
 		s.serve("", "x", again).replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
+	})
+	t.Run("the client of the middleware counts tokens by form", func(t *testing.T) {
+		client := interlock.New(nil)
+		own, err := guard.NewTokens(time.Hour, make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := interlockhttp.Must(interlockhttp.Once(client, guard.Policy{Name: "order"}, interlockhttp.User(signedIn), interlockhttp.WithTokens(own, "order")))
+		defer m.Close(t.Context())
+		own.Issue("ann", "order")
+		if got := guard.TokenStatsOf(client)["order"]; got.Issued != 1 {
+			t.Errorf("the counters are %+v, want one token issued", got)
+		}
 	})
 	t.Run("P1 unknown and foreign tokens get different problems", func(t *testing.T) {
 		s := shop(t)

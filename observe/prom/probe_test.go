@@ -92,6 +92,23 @@ func TestProbes(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a probe that does not end is not repeated", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			e, c := collect(t, func(context.Context) (engine.Health, error) {
+				<-release
+				return engine.Health{}, nil
+			})
+			for range 10 {
+				scrape(t, c)
+				time.Sleep(time.Minute)
+			}
+			if n := e.count.Load(); n != 1 {
+				t.Errorf("there were %d probes at once, want 1", n)
+			}
+			close(release)
+		})
+	})
 	t.Run("Close ends a probe, and later scrapes begin none", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, c := collect(t, func(ctx context.Context) (engine.Health, error) {

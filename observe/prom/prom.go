@@ -6,8 +6,9 @@
 // The counters are those of [interlock.Client.LockStats], [guard.StatsOf] and
 // [guard.TokenStatsOf], so exporting them costs nothing until they are scraped. Only requests to servers are measured here.
 //
-// The label name is the business name of a lock or the name of a guard. No key of a lock,
-// and no idempotency key, is ever a label.
+// The label name is the business name of a lock or the name of a guard: that of the
+// directive, rule, policy or [interlock.WithName]. Of tokens it is the form. No key of a
+// lock, and no idempotency key, is ever a label.
 package prom
 
 import (

@@ -11,10 +11,11 @@ import (
 // metricsListener names the listener that serves only /metrics.
 const metricsListener = "metrics"
 
-// newMetrics returns the handler of /metrics. It asks no server, so that a scrape is quick
-// while the engine is down.
+// newMetrics returns the handler of /metrics. A scrape waits for no server, so that it is
+// quick while the engine is down.
 func (s *Server) newMetrics() http.Handler {
-	return prom.New(s.client).Handler(metrics.New(s.gate, func() (time.Time, bool) {
+	s.collector = prom.New(s.client)
+	return s.collector.Handler(metrics.New(s.gate, func() (time.Time, bool) {
 		if last := s.reloads.last(); last != nil {
 			return last.Time, last.OK
 		}

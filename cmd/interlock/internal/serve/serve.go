@@ -24,6 +24,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/observe/logs"
+	"github.com/interlock-go/interlock/observe/prom"
 )
 
 // Options configure [Open].
@@ -88,7 +89,8 @@ type Server struct {
 	others []*listener   // for the admin API, health checks and metrics
 	certs  *certificates // of the front; nil: plain HTTP
 
-	metrics http.Handler // set by buildAdmin
+	metrics   http.Handler    // set by buildAdmin
+	collector *prom.Collector // of metrics
 
 	stopping atomic.Bool // set once, by shutdown
 	reloads  reloads

@@ -35,6 +35,7 @@ func (s *Server) shutdown() {
 	for _, l := range s.others {
 		_ = l.server.Close() // event streams have sent their last event
 	}
+	s.collector.Close() // it probes the engine
 	// Last: the client above releases its locks through the engine.
 	s.warn("closing the engine failed", s.engine.close())
 	s.log.Info("stopped")
@@ -87,6 +88,9 @@ func (s *Server) closeAll() {
 	}
 	if s.gate != nil {
 		_ = s.gate.Close(ctx)
+	}
+	if s.collector != nil {
+		s.collector.Close()
 	}
 	if s.client != nil {
 		_ = s.client.Close(ctx)

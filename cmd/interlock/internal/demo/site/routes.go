@@ -10,7 +10,6 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/page"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/snippets"
 	"github.com/interlock-go/interlock/gateway/metrics"
-	"github.com/interlock-go/interlock/observe/prom"
 )
 
 // routes returns the handler of the public port: the page and its files, the admin API,
@@ -29,7 +28,7 @@ func (s *Site) routes() http.Handler {
 		mux.Handle(path, s.api)
 	}
 	// GET patterns serve HEAD, too. Other methods go to the shop, as any unknown path does.
-	mux.Handle("GET /metrics", prom.New(s.client).Handler(metrics.New(s.gate, nil)))
+	mux.Handle("GET /metrics", s.metrics.Handler(metrics.New(s.gate, nil)))
 	mux.Handle("/", s.gate)
 	return loopbackHost(mux)
 }

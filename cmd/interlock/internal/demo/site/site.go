@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/gateway"
 	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/observe/prom"
 )
 
 // Options configure [Open].
@@ -44,6 +45,7 @@ type Site struct {
 	client      *interlock.Client
 	gate        *gateway.Gateway // in front of the shop
 	api         *admin.Server    // the page uses it, too
+	metrics     *prom.Collector  // the page shows some of them
 }
 
 // Open opens the listeners, so that a port in use is an error at once. [Site.Serve]
@@ -98,6 +100,7 @@ func listenNext(ctx context.Context, front *net.TCPAddr) (net.Listener, error) {
 func (s *Site) build(o Options) error {
 	goods := shop.New()
 	s.client = interlock.New(o.Engine, interlock.Name("interlock demo"))
+	s.metrics = prom.New(s.client)
 	s.player = cases.New(goods, s.client)
 	s.player.SetURLs(s.Shop, s.URL)
 	s.Config = Config(strings.TrimPrefix(s.URL, "http://"), s.Shop, o.Name)
@@ -142,6 +145,7 @@ func (s *Site) close() error {
 	_ = s.front.Close()
 	_ = s.back.Close()
 	s.player.Close()
+	s.metrics.Close()
 	err := s.gate.Close(ctx)
 	if errClient := s.client.Close(ctx); err == nil {
 		err = errClient
