@@ -87,6 +87,25 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+func TestMetricsInTheFile(t *testing.T) {
+	t.Parallel()
+	o := startService(t)
+	name := file(t, serviceHead+"metrics: 127.0.0.1:0\n"+serviceRules, o.URL)
+	g := startGateway(t, "serve", "--config", name)
+	metrics := g.logged("listening")["metrics"].(string) + "/metrics"
+	g.get(metrics).want(t, 200, "interlock_gateway_in_flight 0")
+	write(t, name, serviceHead+"metrics: 127.0.0.1:1\n"+serviceRules, o.URL)
+	await(t, "the reload is refused", func() bool {
+		failed := g.logged(reloadFailed)
+		return failed != nil && strings.Contains(failed["err"].(string), "metrics cannot change during a reload")
+	})
+	g.get(metrics).want(t, 200, "interlock_config_last_reload_successful 0")
+	t.Run("a flag comes before the file, and an address in use is reported", func(t *testing.T) {
+		start(t, nil, "serve", "--config", file(t, serviceHead+"metrics: 127.0.0.1:0\n"+serviceRules, o.URL), "--metrics", strings.TrimPrefix(strings.TrimSuffix(metrics, "/metrics"), "http://")).
+			expect(t, 1, "cannot listen on", "metrics")
+	})
+}
+
 // families returns the names and types of a scrape.
 func families(text string) string {
 	var names []string

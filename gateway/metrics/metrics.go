@@ -9,7 +9,6 @@ package metrics
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -66,14 +65,14 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	t := c.gateway.Traffic()
 	for name, outcomes := range t.Rules {
 		for outcome, n := range outcomes {
-			out <- prometheus.MustNewConstMetric(requests, prometheus.CounterValue, float64(n), valid(name), outcome)
+			out <- prometheus.MustNewConstMetric(requests, prometheus.CounterValue, float64(n), prom.Label(name), outcome)
 		}
 	}
 	out <- gauge(inFlight, float64(t.InFlight))
 	for host, s := range t.Upstreams {
-		out <- prom.Histogram(took, s.Took, valid(host))
+		out <- prom.Histogram(took, s.Took, prom.Label(host))
 		for word, n := range s.Errors {
-			out <- prometheus.MustNewConstMetric(failed, prometheus.CounterValue, float64(n), valid(host), word)
+			out <- prometheus.MustNewConstMetric(failed, prometheus.CounterValue, float64(n), prom.Label(host), word)
 		}
 	}
 	when, ok := c.lastReload()
@@ -99,6 +98,3 @@ func (c *Collector) lastReload() (at time.Time, ok bool) {
 func gauge(d *prometheus.Desc, value float64) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
 }
-
-// valid replaces what is not UTF-8, which Prometheus refuses.
-func valid(label string) string { return strings.ToValidUTF8(label, "�") }

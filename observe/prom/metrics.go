@@ -1,9 +1,11 @@
 package prom
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -91,6 +93,14 @@ func (o output) gauge(m *metric, value int64, labels ...string) {
 	o <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, float64(value), valid(labels)...)
 }
 
+func (o output) flag(m *metric, value bool, labels ...string) {
+	n := int64(0)
+	if value {
+		n = 1
+	}
+	o.gauge(m, n, labels...)
+}
+
 func (o output) seconds(m *metric, value time.Duration, labels ...string) {
 	o <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, value.Seconds(), valid(labels)...)
 }
@@ -99,12 +109,30 @@ func (o output) histogram(m *metric, h interlock.Histogram, labels ...string) {
 	o <- Histogram(m.desc, h, valid(labels)...)
 }
 
-// valid replaces what is not UTF-8, which Prometheus refuses.
 func valid(labels []string) []string {
 	for i, l := range labels {
-		labels[i] = strings.ToValidUTF8(l, "�")
+		labels[i] = Label(l)
 	}
 	return labels
+}
+
+// Label returns a name as the value of a label. Prometheus refuses a whole scrape if a
+// value is not UTF-8, or if two series are equal, so invalid bytes are escaped: "\xff".
+func Label(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	var b strings.Builder
+	for len(name) > 0 {
+		r, size := utf8.DecodeRuneInString(name)
+		if r == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\x%02x`, name[0])
+		} else {
+			b.WriteString(name[:size])
+		}
+		name = name[size:]
+	}
+	return b.String()
 }
 
 func (o output) lock(s *interlock.LockStats) {

@@ -2,6 +2,7 @@ package prom
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,11 +72,12 @@ func (p *prober) close() {
 	p.running.Wait()
 }
 
-// serversOf appends the servers of an engine and its parts. Sentinels keep no locks, and
-// an embedded engine has no address.
+// serversOf appends the servers of an engine and its parts, each once. Sentinels keep no
+// locks, and an embedded engine has no address.
 func serversOf(h engine.Health, nodes []engine.Node) []engine.Node {
 	for _, n := range h.Nodes {
-		if n.Addr != "" && n.Role != engine.Watcher && len(nodes) < maxNodes {
+		known := slices.ContainsFunc(nodes, func(k engine.Node) bool { return k.Addr == n.Addr })
+		if n.Addr != "" && n.Role != engine.Watcher && !known && len(nodes) < maxNodes {
 			nodes = append(nodes, n)
 		}
 	}

@@ -54,7 +54,7 @@ func TestProbes(t *testing.T) {
 				{Addr: "a:2", Role: engine.Replica, Latency: time.Millisecond, Offset: -time.Second, Err: errors.New("may not read the configuration")},
 				{Addr: "a:3", Role: engine.Replica, Err: errors.New("connection refused")},
 				{Addr: "a:4", Role: engine.Watcher},
-			}}}}
+			}}, {Nodes: []engine.Node{{Addr: "a:1", Role: engine.Primary}}}}} // twice: two parts may share a server
 			_, c := collect(t, func(context.Context) (engine.Health, error) { return health, nil })
 			if text := scrape(t, c); strings.Contains(text, "a:1") {
 				t.Error("the first scrape has the result of a probe")
@@ -65,6 +65,13 @@ func TestProbes(t *testing.T) {
 				`interlock_engine_clock_skew_seconds{node="a:1"} 0.25`, `interlock_engine_clock_skew_seconds{node="a:2"} -1`)
 			if strings.Contains(text, `skew_seconds{node="a:3"}`) || strings.Contains(text, "a:4") {
 				t.Error("the scrape has the clock of a server that is down, or a sentinel")
+			}
+			health.Parts[0].Nodes = health.Parts[0].Nodes[:2]
+			time.Sleep(time.Minute)
+			scrape(t, c)
+			synctest.Wait()
+			if text := scrape(t, c); strings.Contains(text, "a:3") {
+				t.Error("the scrape has a server that was removed")
 			}
 		})
 	})
@@ -141,8 +148,8 @@ func TestProbes(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 			text := scrape(t, c)
-			if up, skew := strings.Count(text, "interlock_engine_up{"), strings.Count(text, "interlock_engine_clock_skew_seconds{"); up != 101 || skew != 100 {
-				t.Errorf("there are %d and %d series, want 101 and 100", up, skew)
+			if up, skew := strings.Count(text, "interlock_engine_up{"), strings.Count(text, "interlock_engine_clock_skew_seconds{"); up != 100 || skew != 100 {
+				t.Errorf("there are %d and %d series, want 100 of each", up, skew)
 			}
 		})
 	})

@@ -86,12 +86,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		o.token(form, &s)
 	}
 	o.sites(woven.SitesOf(c.client))
-	for _, n := range c.prober.nodes(c.servers.probed) {
-		if answers(&n) {
-			o.seconds(engineSkew, n.Offset, n.Addr)
-		}
-	}
-	c.servers.collect(o)
+	c.servers.collect(o, c.prober.nodes(c.servers.probed))
 }
 
 // version returns the version of Interlock in this program.

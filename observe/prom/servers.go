@@ -64,12 +64,14 @@ func (s *servers) of(c call) (*requests, *atomic.Bool) {
 	return s.calls[c], up
 }
 
-// probed notes which servers answered a probe.
+// probed notes which servers answered a probe, of those that had requests.
 func (s *servers) probed(nodes []engine.Node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	for i := range nodes {
-		s.node(nodes[i].Addr).Store(answers(&nodes[i]))
+		if up := s.nodes[nodes[i].Addr]; up != nil {
+			up.Store(answers(&nodes[i]))
+		}
 	}
 }
 
@@ -84,7 +86,8 @@ func (s *servers) node(name string) *atomic.Bool {
 	return s.nodes[name]
 }
 
-func (s *servers) collect(o output) {
+// collect writes the series. probed are the servers that the last probe found.
+func (s *servers) collect(o output, probed []engine.Node) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for c, r := range s.calls {
@@ -94,11 +97,16 @@ func (s *servers) collect(o output) {
 		}
 	}
 	for node, up := range s.nodes {
-		value := int64(0)
-		if up.Load() {
-			value = 1
+		o.flag(engineUp, up.Load(), node)
+	}
+	for i := range probed {
+		n := &probed[i]
+		if s.nodes[n.Addr] == nil { // it gets no requests, such as a replica
+			o.flag(engineUp, answers(n), n.Addr)
 		}
-		o.gauge(engineUp, value, node)
+		if answers(n) {
+			o.seconds(engineSkew, n.Offset, n.Addr)
+		}
 	}
 }
 
