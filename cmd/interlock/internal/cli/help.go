@@ -62,7 +62,7 @@ var values = map[string]string{
 	"output": "FORMAT", "wait": "TIME", "max-hold": "TIME", "grace": "TIME", "kind": "KIND", "limit": "N", "reason": "TEXT",
 	"state": "STATE", "guard": "NAME", "namespace": "NAME", "user": "USER", "route": "ROUTE", "header": "FIELD", "outcome": "OUTCOME", "result": "JSON", "response": "JSON", "error": "TEXT", "url": "URL", "method": "METHOD", "body": "TEXT",
 	"idempotency-key": "KEY", "timeout": "TIME", "threshold": "LIST",
-	"for": "TIME", "listen": "ADDR", "admin": "ADDR", "health": "ADDR", "metrics": "ADDR", "config": "FILE", "rules": "FILE", "once": "RULE", "principal": "USER", "trust": "CIDR", "log": "FORMAT",
+	"for": "TIME", "listen": "ADDR", "admin": "ADDR", "health": "ADDR", "metrics": "ADDR", "config": "FILE", "rules": "FILE", "once": "RULE", "principal": "USER", "trust": "CIDR", "log": "FORMAT", "webhook-file": "FILE", "secret-file": "FILE",
 }
 
 // valueAnnotation overrides values for a flag whose name means something else elsewhere.
