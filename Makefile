@@ -2,7 +2,7 @@
 # packages it needs, and installs them if it runs as root.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service fuzz torture interop browser bench traps fmt lint tidy
+.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service observe fuzz torture interop browser bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ weaving: ## directives in every way to build and every kind of tree
 
 service: ## a gin service with directives: 200 requests in three processes, one of them killed at work
 	@scripts/long service
+
+observe: ## a real Prometheus and Alertmanager: every panel finds data, alerts arrive by e-mail and DingTalk
+	@scripts/long observe
 
 fuzz: ## a minute of random input for every parser
 	@scripts/long fuzz
