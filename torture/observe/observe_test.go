@@ -58,7 +58,7 @@ func TestObserve(t *testing.T) {
 	if *record != "" {
 		time.Sleep(time.Minute) // so that the panels show a time without faults
 	}
-	t.Run("an alert reaches e-mail and DingTalk", func(t *testing.T) {
+	t.Run("T12 an alert reaches e-mail and DingTalk", func(t *testing.T) {
 		redis.Stop()
 		p := &prometheus{t, p.url, p.started}
 		p.await(`ALERTS{alertname="InterlockEngineDown",alertstate="firing"}`)
@@ -87,7 +87,7 @@ func TestObserve(t *testing.T) {
 		time.Sleep(time.Minute)
 	}
 	exported := names(p)
-	t.Run("every panel finds data", func(t *testing.T) {
+	t.Run("T12 every panel finds data", func(t *testing.T) {
 		queries := panels(t)
 		if len(queries) < 60 {
 			t.Errorf("found only %d queries of panels", len(queries))

@@ -83,6 +83,25 @@ func promtool(t *testing.T, pattern string) (fires, silent int) {
 	return fires, silent
 }
 
+func TestObserveFilesAreValid(t *testing.T) {
+	for _, check := range []string{
+		"promtool check config prometheus/prometheus.yml", // with its rules
+		"amtool check-config alertmanager/alertmanager.yml",
+	} {
+		t.Run(check, func(t *testing.T) {
+			words := strings.Fields(check)
+			if _, err := exec.LookPath(words[0]); err != nil {
+				t.Skipf("%s is not installed: apt-get install prometheus prometheus-alertmanager", words[0])
+			}
+			cmd := exec.Command(words[0], words[1:]...)
+			cmd.Dir = deploy
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
 // Every alert has a severity, texts in both languages, a runbook in both languages, a test
 // that fires and a test that does not.
 func TestObserveAlerts(t *testing.T) {

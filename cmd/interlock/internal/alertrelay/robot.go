@@ -98,8 +98,8 @@ func (b *robot) try(ctx context.Context, body []byte) error {
 		}
 		return &temporaryError{fmt.Errorf("DingTalk cannot be reached: %w", err)}
 	}
-	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	_ = resp.Body.Close()
 	switch {
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || err != nil:
 		return &temporaryError{fmt.Errorf("DingTalk answered with status %d", resp.StatusCode)}
