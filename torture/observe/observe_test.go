@@ -76,6 +76,9 @@ func TestObserve(t *testing.T) {
 			return inhibited, strings.Contains(inhibited, `"InterlockLockFailures"`)
 		})
 	})
+	if *record != "" {
+		time.Sleep(20 * time.Second)
+	}
 	redis.Cont()
 	await(t, "the engine to answer again", func() (string, bool) {
 		var now matrix

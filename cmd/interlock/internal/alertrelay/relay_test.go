@@ -44,6 +44,7 @@ func (d *dingtalk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.received = append(d.received, time.Now())
 	if d.answer != nil {
 		if status, body := d.answer(len(d.received)); status != 0 {
+			w.Header().Set("Location", "https://elsewhere.test/") // for a redirect
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
 			return
@@ -138,6 +139,13 @@ func firing(names ...string) string {
 	return `{"version":"4","externalURL":"http://am.test","alerts":[` + strings.Join(alerts, ",") + `]}`
 }
 
+func redirectOnce(n int) (int, string) {
+	if n == 1 {
+		return http.StatusFound, ""
+	}
+	return 0, ""
+}
+
 func TestRelay(t *testing.T) {
 	for name, c := range map[string]struct {
 		body     string
@@ -163,7 +171,7 @@ func TestRelay(t *testing.T) {
 			return 0, ""
 		}, status: 200, requests: 3, contains: "in English"},
 		"a server that is down is asked three times":  {body: firing("A"), answer: func(int) (int, string) { return 503, "" }, status: 502, requests: 3, contains: "status 503"},
-		"a redirect is not followed":                  {body: firing("A"), answer: func(int) (int, string) { return 302, "" }, status: 502, requests: 1, contains: "status 302"},
+		"a redirect is not followed":                  {body: firing("A"), answer: redirectOnce, status: 502, requests: 1, contains: "status 302"},
 		"a slow server is given up":                   {body: firing("A"), delay: time.Hour, status: 502, requests: 3, contains: "cannot be reached"},
 		"a notification without alerts sends nothing": {body: `{"alerts":[]}`, status: 200},
 		"a body that is not JSON is refused":          {body: "alerts", status: 400, contains: "not a notification"},
