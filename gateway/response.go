@@ -18,13 +18,12 @@ func (b *backend) receive(res *http.Response) error {
 	// The upstream sets this field for the gateway only, so clients never see it.
 	declared := interlockhttp.ParseOutcome(res.Header[outcomeField])
 	res.Header.Del(outcomeField)
-	// Without rules there is no outcome to record; after 101 the body is a connection.
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		return nil
+		return nil // the body is a connection
 	}
 	res.Body = &upstreamBody{res.Body, t}
 	if len(t.exchange.rules) == 0 {
-		return nil
+		return nil // there is no outcome to record
 	}
 	t.result.answered, t.result.outcome = true, declared
 	if t.exchange.keeps() && !isStream(res) {
