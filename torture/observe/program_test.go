@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/observe/prom"
+	"github.com/interlock-go/interlock/woven"
 )
 
 // library runs a program that uses locks and guards of several names until the test ends,
@@ -76,7 +78,22 @@ func workers(client *interlock.Client) []func(ctx context.Context, n int) {
 		_, _ = mail.Do(ctx, guard.Of("ann", "one"), func(ctx context.Context) (string, error) { pause(ctx, 3*time.Second); return "", nil })
 		pause(ctx, 50*time.Millisecond)
 	}
+	tokens, err := guard.NewTokens(time.Minute, bytes.Repeat([]byte("secret"), 6))
+	if err != nil {
+		panic(err)
+	}
+	tokens.ReportTo(client)
 	return []func(context.Context, int){
+		func(ctx context.Context, _ int) {
+			if key, err := tokens.Redeem(tokens.Issue("ann", "checkout"), "ann", "checkout"); err == nil {
+				_, _ = pay.Do(ctx, key, func(context.Context) (string, error) { return "paid", nil })
+			}
+			pause(ctx, 100*time.Millisecond)
+		},
+		func(ctx context.Context, _ int) {
+			_ = ship(interlock.NewContext(ctx, client), "42")
+			pause(ctx, 50*time.Millisecond)
+		},
 		order, order, order, try, try, send, send,
 		func(ctx context.Context, _ int) { _ = batch.Do(ctx, hold(time.Hour)) }, // until it is lost
 		func(ctx context.Context, _ int) {
@@ -95,6 +112,19 @@ func workers(client *interlock.Client) []func(ctx context.Context, n int) {
 			pause(ctx, 20*time.Millisecond)
 		},
 	}
+}
+
+var shipSite = woven.Site{ID: "ilsite/1{lock example.com/shop.ship}", Pos: "shop/ship.go:12", Name: "ship", Verb: "lock"}
+
+// ship is the woven form of a function with the directive lock.
+func ship(ctx context.Context, order string) (err error) {
+	var call woven.Call
+	defer call.Done(&err)
+	ctx = call.Lock(ctx, &shipSite, woven.Key1(order), &err)
+	if call.Refused {
+		return
+	}
+	return ctx.Err()
 }
 
 func pause(ctx context.Context, d time.Duration) {
