@@ -39,11 +39,14 @@ func (s *spans) executing(e guard.Executing) (context.Context, string) {
 
 // settled ends the span of the work.
 func (s *spans) settled(e guard.Settled) {
-	err := e.Err
-	if e.Ending == guard.LeftUnknown && err == nil {
+	result, err := string(e.Ending), e.Err
+	switch {
+	case e.Ending == guard.LeftUnknown && err == nil:
 		err = errUnknown
+	case e.Ending == guard.Late:
+		result = "lost" // as Lost says, which is reported by another goroutine
 	}
-	s.finish(e.Context, e.Key, "", string(e.Ending), err)
+	s.finish(e.Context, e.Key, "", result, err)
 }
 
 var errUnknown = errors.New("the outcome of the work is unknown")

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-var record = flag.String("record", "", "directory for the answers to the queries of all panels, as JSON")
+var record = flag.String("record", "", "directory for the answers to the queries of all panels, and pictures of the dashboards")
 
 // quiet has the expressions that are empty while all is well, with the reason.
 var quiet = map[string]string{
@@ -88,13 +88,16 @@ func TestObserve(t *testing.T) {
 		if len(queries) < 60 {
 			t.Errorf("found only %d queries of panels", len(queries))
 		}
-		for _, q := range queries {
-			t.Run(q.Name, func(t *testing.T) { find(t, p, exported, q) })
+		for i := range queries {
+			t.Run(queries[i].Name, func(t *testing.T) { find(t, p, exported, &queries[i]) })
+		}
+		if *record != "" {
+			draw(t, *record, queries)
 		}
 	})
 	t.Run("every rule finds data", func(t *testing.T) {
 		for _, q := range rules(p) {
-			t.Run(q.Name, func(t *testing.T) { find(t, p, exported, q) })
+			t.Run(q.Name, func(t *testing.T) { find(t, p, exported, &q) })
 		}
 	})
 }
@@ -126,7 +129,7 @@ func checkMetrics(t *testing.T, targets []string) {
 
 // find fails unless a query finds a number since the start. A query without its threshold
 // finds data while all is well.
-func find(t *testing.T, p *prometheus, exported map[string]bool, q query) {
+func find(t *testing.T, p *prometheus, exported map[string]bool, q *query) {
 	p = &prometheus{t, p.url, p.started}
 	for part, why := range quiet {
 		if strings.Contains(q.Expr, part) {
@@ -145,7 +148,7 @@ func find(t *testing.T, p *prometheus, exported map[string]bool, q query) {
 }
 
 // write records the answer to a query.
-func (q query) write(t *testing.T, p *prometheus) {
+func (q *query) write(t *testing.T, p *prometheus) {
 	_, q.Answer = p.history(q.Expr)
 	text, err := json.Marshal(q)
 	if err == nil {
