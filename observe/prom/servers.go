@@ -25,6 +25,7 @@ type servers struct {
 type call struct{ operation, node string }
 
 type requests struct {
+	up     *atomic.Bool // of its server
 	took   buckets.Histogram
 	errors [len(errorWords)]atomic.Uint64
 }
@@ -34,34 +35,37 @@ var errorWords = [...]string{"unavailable", "timeout", "overloaded", "full", "re
 
 // called counts a request.
 func (s *servers) called(c engine.ServerCall) {
-	r, up := s.of(call{c.Operation, c.Node})
+	r := s.of(call{c.Operation, c.Node})
 	r.took.Observe(c.Took)
+	answered := true
 	if c.Err != nil {
-		r.errors[errorIndex(c.Err)].Add(1)
+		i := errorIndex(c.Err)
+		r.errors[i].Add(1)
+		answered = errorWords[i] == "refused"
 	}
-	if answered := c.Err == nil || errorWords[errorIndex(c.Err)] == "refused"; up.Load() != answered {
-		up.Store(answered)
+	if r.up.Load() != answered {
+		r.up.Store(answered)
 	}
 }
 
-// of returns the series of a call, and whether its server is up.
-func (s *servers) of(c call) (*requests, *atomic.Bool) {
+// of returns the series of a call.
+func (s *servers) of(c call) *requests {
 	s.mu.RLock()
-	r, up := s.calls[c], s.nodes[c.node]
+	r := s.calls[c]
 	s.mu.RUnlock()
-	if r != nil && up != nil {
-		return r, up
+	if r != nil {
+		return r
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	up = s.node(c.node)
+	up := s.node(c.node)
 	if s.nodes[c.node] == nil {
 		c.node = otherNode
 	}
 	if s.calls[c] == nil {
-		s.calls[c] = new(requests)
+		s.calls[c] = &requests{up: up}
 	}
-	return s.calls[c], up
+	return s.calls[c]
 }
 
 // probed notes which servers answered a probe, of those that had requests.
