@@ -11,6 +11,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -214,6 +215,30 @@ type ServerCall struct {
 	Node      string // the server; empty if the engine has only one
 	Took      time.Duration
 	Err       error // why there was no valid answer; a refused lock is an answer
+}
+
+// Problems are the words for the errors of a [ServerCall].
+var Problems = [...]string{"unavailable", "timeout", "overloaded", "full", "refused", "other"}
+
+// Problem returns the word for the error: one of [Problems], or "" if there is none or if
+// the caller gave up. For "unavailable" and "timeout", the server did not answer.
+func (c ServerCall) Problem() string {
+	var late interface{ Timeout() bool }
+	switch err := c.Err; {
+	case err == nil, errors.Is(err, context.Canceled):
+		return ""
+	case errors.Is(err, ErrOverloaded):
+		return "overloaded"
+	case errors.Is(err, ErrFull):
+		return "full"
+	case errors.Is(err, ErrKind):
+		return "refused"
+	case errors.As(err, &late) && late.Timeout(): // such as context.DeadlineExceeded
+		return "timeout"
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrUnknown):
+		return "unavailable"
+	}
+	return "other"
 }
 
 // Has reports whether the engine supports locks of kind k.

@@ -38,7 +38,7 @@ func (e *Engine) eval(ctx context.Context, c *Call) (Reply, error) {
 	}
 	operation, node, start := c.Script.Name, e.nodeOf(c), time.Now()
 	reply, err := e.client.Eval(ctx, c)
-	e.calls.Call(engine.ServerCall{Operation: operation, Node: node, Took: time.Since(start), Err: err})
+	e.calls.Call(engine.ServerCall{Operation: operation, Node: node, Took: time.Since(start), Err: observed(c.Script, err)})
 	return reply, err
 }
 

@@ -24,8 +24,13 @@ func (f *failure) Unwrap() []error { return f.causes }
 
 // fail returns an error about the key of that name. Causes may be nil.
 func fail(name, text string, causes ...error) error {
+	return failureOf(fmt.Sprintf("redis: %q: %s", name, text), causes...)
+}
+
+// failureOf is fail for an error that is not about one key.
+func failureOf(text string, causes ...error) error {
 	causes = slices.DeleteFunc(causes, func(err error) bool { return err == nil })
-	return &failure{text: fmt.Sprintf("redis: %q: %s", name, text), causes: causes}
+	return &failure{text: text, causes: causes}
 }
 
 // incompleteError is the error of a request that lacks a field.
@@ -147,18 +152,43 @@ var phrases = map[string]replyMeaning{
 // replyFailure explains an error reply. No script fails after a write, so nothing has
 // happened.
 func replyFailure(name string, s *Script, reply ReplyError) error {
-	v, ok := replyMeanings[reply.Code()]
-	// Redis reports some failures with the general code ERR, and only the text tells them
-	// apart.
-	for phrase, meaning := range phrases {
-		if strings.Contains(string(reply), phrase) {
-			v, ok = meaning, true
-		}
-	}
+	v, ok := meaningOf(reply)
 	if !ok {
 		return fail(name, fmt.Sprintf("%s: %v", s.Name, reply), reply)
 	}
 	return fail(name, fmt.Sprintf("%s: %s: %v", s.Name, v.hint, reply), v.err, reply)
+}
+
+// meaningOf returns the meaning of an error reply, if it is known.
+func meaningOf(reply ReplyError) (v replyMeaning, ok bool) {
+	v, ok = replyMeanings[reply.Code()]
+	// Redis reports some failures with the general code ERR, and only the text tells them
+	// apart.
+	for phrase, m := range phrases {
+		if strings.Contains(string(reply), phrase) {
+			v, ok = m, true
+		}
+	}
+	return v, ok
+}
+
+// observed returns the error of a call as observers see it: with its meaning, and without
+// keys.
+func observed(s *Script, err error) error {
+	var (
+		reply  ReplyError
+		unsent *NotSentError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &reply):
+		v, _ := meaningOf(reply)
+		return failureOf(fmt.Sprintf("redis: %s: %v", s.Name, reply), v.err, reply)
+	case errors.As(err, &unsent):
+		return failureOf(fmt.Sprintf("redis: %s was not sent: %v", s.Name, unsent.Err), engine.ErrUnavailable, unsent.Err)
+	}
+	return failureOf(fmt.Sprintf("redis: no answer to %s: %v", s.Name, err), engine.ErrUnknown, err)
 }
 
 // otherContextEnded reports whether err is the context error of another caller: the one

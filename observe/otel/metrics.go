@@ -198,25 +198,8 @@ func (d durations) observe(o metric.Observer, h interlock.Histogram, about []att
 // called records a request to a server.
 func (m *meter) called(c engine.ServerCall) {
 	about := []attribute.KeyValue{operationKey.String(c.Operation), nodeKey.String(c.Node)}
-	if c.Err != nil {
-		about = append(about, errorKey.String(errorWord(c.Err)))
+	if problem := c.Problem(); problem != "" {
+		about = append(about, errorKey.String(problem))
 	}
 	m.request.Record(context.Background(), c.Took.Seconds(), metric.WithAttributes(about...))
-}
-
-// errorWord returns the word for an error of a server.
-func errorWord(err error) string {
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout"
-	case errors.Is(err, engine.ErrOverloaded):
-		return "overloaded"
-	case errors.Is(err, engine.ErrFull):
-		return "full"
-	case errors.Is(err, engine.ErrKind):
-		return "refused"
-	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrUnknown):
-		return "unavailable"
-	}
-	return "other"
 }

@@ -1,8 +1,7 @@
 package prom
 
 import (
-	"context"
-	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,23 +26,20 @@ type call struct{ operation, node string }
 type requests struct {
 	up     *atomic.Bool // of its server
 	took   buckets.Histogram
-	errors [len(errorWords)]atomic.Uint64
+	errors [len(engine.Problems)]atomic.Uint64
 }
-
-// errorWords are the values of the label error.
-var errorWords = [...]string{"unavailable", "timeout", "overloaded", "full", "refused", "other"}
 
 // called counts a request.
 func (s *servers) called(c engine.ServerCall) {
 	r := s.of(call{c.Operation, c.Node})
 	r.took.Observe(c.Took)
-	answered := true
-	if c.Err != nil {
-		i := errorIndex(c.Err)
+	problem := c.Problem()
+	if i := slices.Index(engine.Problems[:], problem); i >= 0 {
 		r.errors[i].Add(1)
-		answered = errorWords[i] == "refused"
+	} else if c.Err != nil {
+		return // the caller gave up, which says nothing about the server
 	}
-	if r.up.Load() != answered {
+	if answered := problem != "unavailable" && problem != "timeout"; r.up.Load() != answered {
 		r.up.Store(answered)
 	}
 }
@@ -96,7 +92,7 @@ func (s *servers) collect(o output, probed []engine.Node) {
 	defer s.mu.RUnlock()
 	for c, r := range s.calls {
 		o.histogram(engineRequest, r.took.Snapshot(), c.operation, c.node)
-		for i, word := range errorWords {
+		for i, word := range engine.Problems {
 			o.counter(engineErrors, r.errors[i].Load(), c.operation, c.node, word)
 		}
 	}
@@ -112,21 +108,4 @@ func (s *servers) collect(o output, probed []engine.Node) {
 			o.seconds(engineSkew, n.Offset, n.Addr)
 		}
 	}
-}
-
-// errorIndex returns the index of the word for an error.
-func errorIndex(err error) int {
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return 1
-	case errors.Is(err, engine.ErrOverloaded):
-		return 2
-	case errors.Is(err, engine.ErrFull):
-		return 3
-	case errors.Is(err, engine.ErrKind):
-		return 4
-	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrUnknown):
-		return 0
-	}
-	return len(errorWords) - 1
 }

@@ -82,6 +82,9 @@ func TestObserve(t *testing.T) {
 	if *record != "" {
 		time.Sleep(time.Minute)
 	}
+	if m, raw := p.history(`interlock_engine_errors_total{error="other"} > 0`); m.any() {
+		t.Errorf("a silent server shows as errors of scripts: %s", raw)
+	}
 	exported := names(p)
 	t.Run("T12 every panel finds data", func(t *testing.T) {
 		queries := panels(t)
