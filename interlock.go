@@ -181,7 +181,7 @@ type core struct {
 	shared       sync.Map // see Shared
 	detached     detach.Source
 	stats        statsTable
-	guardStats   counters // what guards report to the client
+	guardStats   counters // of the reports of guards
 	longest      topk.Longest[TopHold]
 	contended    topk.Counts[contention]
 	warned       warned

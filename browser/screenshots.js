@@ -11,7 +11,7 @@ const all = [
   ['demo-dark-zh.png', { lang: 'zh', theme: 'dark' }, 'fair'],
 ];
 
-/** screenshots writes the files into a directory, each below 200 KB. */
+/** screenshots writes the files into a directory, each below 250 KB. */
 export async function screenshots(chromium, url, dir) {
   mkdirSync(dir, { recursive: true });
   for (const [file, options, id] of all) {
@@ -28,7 +28,7 @@ export async function screenshots(chromium, url, dir) {
     await v.page.waitForTimeout(1400);
     const path = join(dir, file);
     await v.page.screenshot({ path });
-    expect(statSync(path).size < 200 * 1024, `${file} is larger than 200 KB`);
+    expect(statSync(path).size < 250 * 1024, `${file} is larger than 250 KB`);
     await v.close();
   }
 }
