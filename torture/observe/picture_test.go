@@ -182,8 +182,8 @@ func (p *panel) chart(b *strings.Builder, w, h int) {
 		anchor := []string{"start", "middle", "middle", "end"}[i]
 		fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">%.0f s</text>\n", x(at), bottom+14, anchor, at-from)
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		fmt.Fprintf(b, "<path class=\"line\" stroke=\"%s\" d=\"%s\"/>\n", colors[i%len(colors)], all[i].path(x, y))
+	for i, l := range slices.Backward(all) { // the largest on top
+		fmt.Fprintf(b, "<path class=\"line\" stroke=\"%s\" d=\"%s\"/>\n", colors[i%len(colors)], l.path(x, y))
 	}
 	for i, l := range shown {
 		at, row := 12+(i%2)*(w/2), bottom+30+13*float64(i/2)
