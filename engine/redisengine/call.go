@@ -47,7 +47,7 @@ func (e *Engine) nodeOf(c *Call) string {
 	switch {
 	case e.cluster != nil && len(c.Keys) > 0:
 		return e.cluster.LastPrimary(c.Keys[0])
-	case e.cluster == nil && e.address != nil && len(e.address.hosts) == 1:
+	case e.cluster == nil && e.address != nil && e.address.topology == engine.Standalone: // otherwise hosts are the sentinels
 		return e.address.hosts[0]
 	}
 	return ""

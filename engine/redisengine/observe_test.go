@@ -71,3 +71,17 @@ func TestProblemsOfCalls(t *testing.T) {
 		}
 	}
 }
+
+func TestObservedServerBehindSentinels(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t)
+	one, rest, _ := strings.Cut(s.URL(), ",") // a URL may name one of the sentinels
+	_, path, _ := strings.Cut(rest, "/")
+	e := openURL(t, one+"/"+path)
+	var nodes []string
+	defer e.Capabilities().Observe(func(call engine.ServerCall) { nodes = append(nodes, call.Node) })()
+	granted(t, e, request(t, ann, "a"))
+	if len(nodes) == 0 || strings.Contains(one, nodes[0]) && nodes[0] != "" {
+		t.Errorf("the requests went to %q, want the primary or no name", nodes)
+	}
+}

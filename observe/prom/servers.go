@@ -82,6 +82,7 @@ func (s *servers) node(name string) *atomic.Bool {
 	}
 	if s.nodes[name] == nil {
 		s.nodes[name] = new(atomic.Bool)
+		s.nodes[name].Store(true) // the first request may say nothing
 	}
 	return s.nodes[name]
 }
