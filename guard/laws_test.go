@@ -3,6 +3,8 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,6 +28,7 @@ type world struct {
 	memory    *memory.Engine
 	engine    *enginetest.Faulty
 	inProcess bool // its guards use the memory engine directly, where no connection can fail
+	traced    bool // its guards have traces that do all they can
 	closers   []func()
 }
 
@@ -53,15 +56,19 @@ var topics = map[string][]law{
 	"json":        jsonLaws,
 }
 
-// TestLaws checks every law in virtual time, on a remote and on an in-process engine. No
-// law may leave a goroutine, a claim or a waiter behind.
+// TestLaws checks every law in virtual time, on a remote and on an in-process engine, and
+// with traces, which must not change a verdict. No law may leave a goroutine, a claim or a
+// waiter behind.
 func TestLaws(t *testing.T) {
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // it gets the panics of traces
 	for topic, laws := range topics {
 		t.Run(topic, func(t *testing.T) {
 			for _, l := range laws {
 				t.Run(l.sentence, func(t *testing.T) {
 					for _, inProcess := range placements(topic, l.sentence) {
-						synctest.Test(t, func(t *testing.T) { checkLaw(t, l, inProcess) })
+						synctest.Test(t, func(t *testing.T) { checkLaw(t, l, inProcess, false) })
+						synctest.Test(t, func(t *testing.T) { checkLaw(t, l, inProcess, true) })
 					}
 				})
 			}
@@ -69,13 +76,16 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-func checkLaw(t *testing.T, l law, inProcess bool) {
+func checkLaw(t *testing.T, l law, inProcess, traced bool) {
 	m := memory.New()
-	w := &world{memory: m, engine: enginetest.NewFaulty(m), inProcess: inProcess}
+	w := &world{memory: m, engine: enginetest.NewFaulty(m), inProcess: inProcess, traced: traced}
 	defer func() {
 		w.end() // also if the law failed: its leftovers would fail the others
 		if inProcess && t.Failed() {
 			t.Log("on an in-process engine")
+		}
+		if traced && t.Failed() {
+			t.Log("with traces")
 		}
 	}()
 	l.check(t, w)
@@ -114,7 +124,11 @@ func remote[T any](t *testing.T, w *world, p guard.Policy, opts ...guard.Option)
 // on returns a guard on the given engine.
 func on[T any](t *testing.T, w *world, e engine.Engine, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
 	t.Helper()
-	g, err := guard.New[T](interlock.New(e), p, opts...)
+	client := interlock.New(e)
+	if w.traced {
+		client, opts = busyClient(e), append(slices.Clip(opts), guard.WithTrace(busyTrace()))
+	}
+	g, err := guard.New[T](client, p, opts...)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

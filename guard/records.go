@@ -162,9 +162,9 @@ func describeEnvelope(envelope []byte) *Kept {
 	}
 	k := &Kept{Holds: "nothing", Bytes: len(envelope), Sealed: envelope[2] > 0}
 	switch content(envelope[1]) {
-	case value:
+	case value, tracedValue:
 		k.Holds = "result"
-	case failure:
+	case failure, tracedFailure:
 		k.Holds = "error"
 	}
 	return k

@@ -1,0 +1,39 @@
+package guard_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
+)
+
+type busyKey struct{}
+
+// busyClient returns a client that logs everything and keeps exemplars.
+func busyClient(e engine.Engine) *interlock.Client {
+	logger := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	traceID := func(ctx context.Context) string {
+		id, _ := ctx.Value(busyKey{}).(string)
+		return id
+	}
+	return interlock.New(e, interlock.WithTrace(interlock.Log(logger)), guard.TraceGuards(guard.Log(logger)), interlock.WithExemplars(traceID))
+}
+
+// busyTrace returns a trace that changes the context of the work, has the longest id, and
+// panics otherwise.
+func busyTrace() *guard.Trace {
+	return &guard.Trace{
+		Executing: func(e guard.Executing) (context.Context, string) {
+			return context.WithValue(e.Context, busyKey{}, "id"), strings.Repeat("x", 255)
+		},
+		Checked: func(guard.Checked) { panic("checked") },
+		Settled: func(guard.Settled) { panic("settled") },
+		Renewed: func(guard.Renewed) { panic("renewed") },
+		Lost:    func(guard.Lost) { panic("lost") },
+		Cleaned: func(guard.Cleaned) { panic("cleaned") },
+	}
+}
