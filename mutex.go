@@ -150,11 +150,9 @@ func (m *Mutex) newHold(ctx context.Context, g grant, asked time.Time) *lease {
 	return l
 }
 
-// start makes the lease known to the local queue and the watchdog, and counts it.
+// start counts the lease, and then makes it known to the local queue and the watchdog,
+// which may end it at once.
 func (l *lease) start(waited time.Duration) {
-	l.core.local.setHolder(l)
-	l.core.watchdog.Add(l, l.since)
-	l.core.registration.refresh(l.since)
 	s := l.opts.counters
 	s.live.Add(1)
 	s.acquired.Add(1)
@@ -162,6 +160,9 @@ func (l *lease) start(waited time.Duration) {
 	if l.handedOver {
 		s.handedOver.Add(1)
 	}
+	l.core.local.setHolder(l)
+	l.core.watchdog.Add(l, l.since)
+	l.core.registration.refresh(l.since)
 }
 
 func (l *lease) acquired(waited time.Duration) Acquired {
