@@ -22,6 +22,7 @@ const window = 60
 type Longest[V any] struct {
 	// Shorter durations of its minute need no lock; nil until a minute has ten.
 	floor atomic.Pointer[floor]
+	began atomic.Pointer[time.Time] // of minute 0, which no change of the wall clock moves
 
 	mu      sync.Mutex
 	minutes [window + 1]minuteOf[V] // a ring; the present minute is one more than the window
@@ -42,13 +43,13 @@ type Duration[V any] struct {
 
 // A minuteOf is the longest durations of a minute, the longest first.
 type minuteOf[V any] struct {
-	minute  int64 // since 1970
+	minute  int64 // since Longest began
 	longest []Duration[V]
 }
 
 // Add adds a duration that ended now. It calls of only for a duration that it keeps.
 func (l *Longest[V]) Add(now time.Time, took time.Duration, of func() V) {
-	minute := now.Unix() / 60
+	minute := l.minuteAt(now)
 	if f := l.floor.Load(); f != nil && f.minute == minute && took <= f.took {
 		return
 	}
@@ -57,7 +58,7 @@ func (l *Longest[V]) Add(now time.Time, took time.Duration, of func() V) {
 	m := &l.minutes[minute%int64(len(l.minutes))]
 	switch {
 	case m.minute > minute:
-		return // older than the window: the clock was set back
+		return // older than the window
 	case m.minute < minute:
 		*m = minuteOf[V]{minute: minute, longest: m.longest[:0]}
 	}
@@ -69,6 +70,15 @@ func (l *Longest[V]) Add(now time.Time, took time.Duration, of func() V) {
 	if len(m.longest) == Kept {
 		l.floor.Store(&floor{minute, m.longest[Kept-1].Took})
 	}
+}
+
+// minuteAt returns the minute of now.
+func (l *Longest[V]) minuteAt(now time.Time) int64 {
+	if l.began.Load() == nil {
+		first := now // only this copy is on the heap
+		l.began.CompareAndSwap(nil, &first)
+	}
+	return max(0, int64(now.Sub(*l.began.Load())/time.Minute))
 }
 
 // Top returns the longest durations that ended within the last hour, the longest first.
