@@ -49,10 +49,17 @@ func (c *Counts[V]) Top(now time.Time, n int) []Count[V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn(now)
+	// A key that a generation has no counter for may have had as many as the smallest.
+	missing := c.past.smallest() + c.present.smallest()
 	sum := make(map[string]Count[V])
-	for _, x := range slices.Concat(c.past.heap, c.present.heap) {
-		s := sum[x.Key]
-		sum[x.Key] = Count[V]{x.Key, s.N + x.N, s.Error + x.Error, x.Last}
+	for _, t := range []*table[V]{&c.past, &c.present} {
+		for _, x := range t.heap {
+			s, known := sum[x.Key]
+			if !known {
+				s.N, s.Error = missing, missing
+			}
+			sum[x.Key] = Count[V]{x.Key, s.N - t.smallest() + x.N, s.Error - t.smallest() + x.Error, x.Last}
+		}
 	}
 	all := make([]Count[V], 0, len(sum))
 	for _, x := range sum {
@@ -84,6 +91,14 @@ type table[V any] struct {
 type counter[V any] struct {
 	Count[V]
 	at int // position in the heap
+}
+
+// smallest returns the smallest count; zero while there are free counters.
+func (t *table[V]) smallest() uint64 {
+	if len(t.heap) < Capacity {
+		return 0
+	}
+	return t.heap[0].N
 }
 
 func (t *table[V]) add(key string, last V) {

@@ -101,3 +101,31 @@ func TestLongestOfConcurrentAdditions(t *testing.T) {
 		}
 	}
 }
+
+func TestCountsOfTwoGenerationsAreNeverTooLow(t *testing.T) {
+	var c Counts[int]
+	truth := make(map[string]uint64)
+	add := func(at time.Time, key string) {
+		truth[key]++
+		c.Add(at, key, 0)
+	}
+	later := start.Add(generation)
+	for range 5 {
+		add(start, "evicted")
+	}
+	for i := range 10 * Capacity { // evicts it
+		add(start, fmt.Sprint("cold ", i))
+	}
+	for range 100 {
+		add(later, "evicted")
+		add(later, "new")
+	}
+	for _, x := range c.Top(later, 2) {
+		if n := truth[x.Key]; n > x.N || n < x.N-x.Error {
+			t.Errorf("%s was added %d times, and counted %d times with an error of at most %d", x.Key, n, x.N, x.Error)
+		}
+	}
+	if top := c.Top(later, 2); len(top) != 2 || top[0].Key != "evicted" || top[1].Key != "new" {
+		t.Errorf("the top is %v, want the two keys of the second generation", top)
+	}
+}
