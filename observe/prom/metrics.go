@@ -117,17 +117,21 @@ func valid(labels []string) []string {
 }
 
 // Label returns a name as the value of a label. Prometheus refuses a whole scrape if a
-// value is not UTF-8, or if two series are equal, so invalid bytes are escaped: "\xff".
+// value is not UTF-8, or if two series are equal, so invalid bytes are escaped: "\xff". In
+// such a name, and in one that looks like it, a backslash becomes two.
 func Label(name string) string {
-	if utf8.ValidString(name) {
+	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
 		return name
 	}
 	var b strings.Builder
 	for len(name) > 0 {
 		r, size := utf8.DecodeRuneInString(name)
-		if r == utf8.RuneError && size == 1 {
+		switch {
+		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, name[0])
-		} else {
+		case r == '\\':
+			b.WriteString(`\\`)
+		default:
 			b.WriteString(name[:size])
 		}
 		name = name[size:]
