@@ -31,12 +31,12 @@ func TokenStatsOf(client *interlock.Client) map[string]TokenStats {
 	return all
 }
 
-// ReportTo adds the counters of t to those of a client, for [TokenStatsOf]. The HTTP
-// middleware and the gateway call it.
+// ReportTo counts in a client from now on, for [TokenStatsOf]. The first client also gets
+// the earlier counts. The HTTP middleware and the gateway call it.
 func (t *Tokens) ReportTo(client *interlock.Client) {
 	to := tokensOf(client)
 	from := t.counters.Swap(to)
-	if from == nil || from == to {
+	if from == nil || !from.unreported {
 		return
 	}
 	from.mu.Lock()
@@ -49,7 +49,7 @@ func (t *Tokens) ReportTo(client *interlock.Client) {
 // countIn returns the counters of a form.
 func (t *Tokens) countIn(form string) *tokenCounters {
 	if t.counters.Load() == nil {
-		t.counters.CompareAndSwap(nil, new(tokenTable))
+		t.counters.CompareAndSwap(nil, &tokenTable{unreported: true})
 	}
 	return t.counters.Load().of(form)
 }
@@ -86,6 +86,8 @@ func (c *tokenCounters) add(s TokenStats) {
 
 // A tokenTable has counters by form.
 type tokenTable struct {
+	unreported bool // it belongs to Tokens, not to a client
+
 	mu    sync.Mutex
 	forms map[string]*tokenCounters
 }

@@ -55,6 +55,19 @@ func TestTokenStats(t *testing.T) {
 			t.Errorf("%d tokens were counted, want 2", got)
 		}
 	})
+	t.Run("tokens of two clients are counted once", func(t *testing.T) {
+		a, b, ts := interlock.New(nil), interlock.New(nil), tokens(t, "s")
+		ts.Issue("ann", "checkout") // before the first report
+		for range 3 {
+			ts.ReportTo(a)
+			ts.ReportTo(b)
+		}
+		ts.Issue("ann", "checkout")
+		first, second := guard.TokenStatsOf(a)["checkout"].Issued, guard.TokenStatsOf(b)["checkout"].Issued
+		if first != 1 || second != 1 {
+			t.Errorf("the clients counted %d and %d tokens, want 1 each", first, second)
+		}
+	})
 	t.Run("ten thousand forms leave the counters bounded", func(t *testing.T) {
 		client, ts := interlock.New(nil), tokens(t, "s")
 		ts.ReportTo(client)
