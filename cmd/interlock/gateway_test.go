@@ -445,6 +445,25 @@ func TestServeStart(t *testing.T) {
 		at := l.Addr().String()
 		start(t, nil, "proxy", "--to", o.URL, "--listen", at, "--admin", "off").expect(t, 1, "cannot listen on "+at, "address already in use", "choose another address with --listen")
 		start(t, nil, "proxy", "--to", o.URL, "--listen", "127.0.0.1:0", "--admin", at).expect(t, 1, at, "--admin off")
+		r := start(t, []string{"INTERLOCK_DINGTALK_WEBHOOK=http://127.0.0.1:1/"}, "alert-relay", "--listen", at)
+		r.expect(t, 1, "cannot listen on "+at+": bind: address already in use", "choose another address with --listen")
+		if strings.Contains(r.stderr.String(), "--no-page") {
+			t.Errorf("the hint names a flag of demo:\n%s", &r.stderr)
+		}
+	})
+	t.Run("an address that two listeners should use is named, with both", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := l.Addr().String()
+		_ = l.Close()
+		r := start(t, nil, "serve", "--config", file(t, serviceHead+serviceRules, o.URL), "--health", at, "--metrics", at)
+		r.expect(t, 1, "cannot listen on "+at+": health already uses this address", "choose another address with --metrics")
+		if strings.Contains(r.stderr.String(), "stop the process") {
+			t.Errorf("the hint is to stop the process, which is this one:\n%s", &r.stderr)
+		}
 	})
 	t.Run("an unreachable engine is exit code 5, and no password is printed", func(t *testing.T) {
 		t.Parallel()

@@ -78,7 +78,10 @@ func (p *program) runAlertRelay(c *cobra.Command, f *relayFlags) error {
 	}
 	l, err := new(net.ListenConfig).Listen(c.Context(), "tcp", f.listen)
 	if err != nil {
-		return &listenError{f.listen, err}
+		if network, ok := errors.AsType[*net.OpError](err); ok {
+			err = network.Err
+		}
+		return &listenError{f.listen, err, i18n.RelayPortHint}
 	}
 	log.Info("listening", "url", "http://"+l.Addr().String()+"/dingtalk")
 	return relay.Run(c.Context(), l)

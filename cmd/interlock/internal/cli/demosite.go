@@ -91,15 +91,16 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 		return nil, p.badValue(c, "listen", f.listen, p.say(i18n.NotLoopback))
 	// Most likely the port is in use; report prints a hint for that.
 	case errors.As(err, &network):
-		return nil, &listenError{f.listen, network.Err}
+		return nil, &listenError{f.listen, network.Err, i18n.PortHint}
 	}
 	return s, err
 }
 
 // A listenError reports an address that cannot be listened on.
 type listenError struct {
-	at  string
-	err error
+	at   string
+	err  error
+	hint i18n.Text
 }
 
 // Error implements error.

@@ -86,7 +86,7 @@ func (p *program) report(err error) int {
 		p.printError(p.say(i18n.Unreachable, unreachable), p.say(i18n.UnreachableHint, unreachable.from))
 		return exitUnreachable
 	case errors.As(err, &listen):
-		p.printError(p.say(i18n.PortTaken, listen.at, listen.err), p.say(i18n.PortHint))
+		p.printError(p.say(i18n.PortTaken, listen.at, listen.err), p.say(listen.hint))
 		return exitError
 	case errors.Is(err, errDoctorFailed):
 		p.printError(p.say(i18n.DoctorFailed))

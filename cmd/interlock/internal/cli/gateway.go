@@ -158,10 +158,13 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 		p.printError(p.say(i18n.Unreachable, unreachable), p.say(i18n.GatewayEngineHint))
 		return exitUnreachable, true
 	case errors.As(err, &listen):
-		hint := i18n.GatewayPortHint
+		hint := i18n.GatewayAddressHint
+		switch {
 		// Proxy enables the admin API by default, so the user may not expect this port.
-		if listen.What == "admin" {
+		case listen.What == "admin":
 			hint = i18n.GatewayAdminHint
+		case errors.Is(err, syscall.EADDRINUSE):
+			hint = i18n.GatewayPortHint
 		}
 		p.printError(p.say(i18n.PortTaken, listen.At, listen.Err), p.say(hint, listen.What))
 		return exitError, true

@@ -23,6 +23,7 @@ var (
 
 	NoWebhook     = Text{"the webhook of the robot is missing", "没有给出机器人的地址"}
 	NoWebhookHint = Text{"set INTERLOCK_DINGTALK_WEBHOOK, or use --webhook-file", "请设置 INTERLOCK_DINGTALK_WEBHOOK，或使用 --webhook-file"}
+	RelayPortHint = Text{"stop the process that uses it, or choose another address with --listen", "停掉占用者，或用 --listen 换一个地址"}
 	BadWebhook    = Text{"the webhook from %s is not an http:// or https:// URL", "%s 里的机器人地址不是 http:// 或 https:// 开头的地址"}
 
 	RelayTitle    = Text{"Interlock: %d firing, %d resolved", "Interlock 告警：%d 条触发，%d 条恢复"}

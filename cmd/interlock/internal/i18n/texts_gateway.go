@@ -70,6 +70,10 @@ var (
 		"stop the process that uses it, or choose another address with --%[1]s or in the file",
 		"停掉占用者，或用 --%[1]s（或在文件里）换一个地址",
 	}
+	GatewayAddressHint = Text{
+		"choose another address with --%[1]s or in the file",
+		"用 --%[1]s（或在文件里）换一个地址",
+	}
 	GatewayAdminHint = Text{
 		"choose another address for the admin API with --%[1]s or in the file, or disable it: --%[1]s off",
 		"用 --%[1]s（或在文件里）给管理接口换一个地址，或不要它：--%[1]s off",

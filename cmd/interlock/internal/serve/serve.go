@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -141,7 +142,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		if err := admin.CheckListen(cfg.Admin); err != nil {
 			return err
 		}
-		l, err := listen(ctx, "admin", cfg.Admin.Listen)
+		l, err := s.listenAlso(ctx, "admin", cfg.Admin.Listen)
 		if err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		s.Health = s.Admin // unless the health checks have their own listener
 	}
 	if s.o.Health != "" {
-		l, err := listen(ctx, "health", s.o.Health)
+		l, err := s.listenAlso(ctx, "health", s.o.Health)
 		if err != nil {
 			return err
 		}
@@ -158,7 +159,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		s.Health = l.url(false)
 	}
 	if at := cmp.Or(s.o.Metrics, cfg.Metrics); at != "" {
-		l, err := listen(ctx, metricsListener, at)
+		l, err := s.listenAlso(ctx, metricsListener, at)
 		if err != nil {
 			return err
 		}
@@ -166,6 +167,21 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		s.Metrics = l.url(false)
 	}
 	return nil
+}
+
+// listenAlso opens a further address. If an earlier listener of this gateway has it, the
+// error names that listener.
+func (s *Server) listenAlso(ctx context.Context, what, at string) (*listener, error) {
+	l, err := listen(ctx, what, at)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return l, err
+	}
+	for _, other := range append([]*listener{s.front}, s.others...) {
+		if other.Addr().String() == at {
+			return nil, &ListenError{what, at, fmt.Errorf("%s already uses this address", other.what)}
+		}
+	}
+	return nil, err
 }
 
 // buildHandlers creates the HTTP servers of the listeners.
