@@ -370,7 +370,13 @@ func (l lockLog) degraded(e Degraded) {
 	l.LogAttrs(context.Background(), slog.LevelWarn, text, slog.String("name", e.Name), slog.String("key", e.Key), slog.Any("err", e.Err), slog.Int("skipped", skipped))
 }
 
-func (l lockLog) warned(e Warned) { l.Warn("lock: "+e.Problem, "key", e.Key) }
+func (l lockLog) warned(e Warned) {
+	if e.Key == "" {
+		l.Warn("lock: " + e.Problem)
+		return
+	}
+	l.Warn("lock: "+e.Problem, "key", e.Key)
+}
 
 // holder returns an attribute with the hash of a holder id. The id is a secret.
 func holder(name, id string) slog.Attr { return slog.String(name, engine.ShortHolder(id)) }

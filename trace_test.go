@@ -94,6 +94,15 @@ var traceLaws = []law{
 			}
 		}
 	}},
+	{"the log line of a setting has no key", func(t *testing.T, w *world) {
+		var out strings.Builder
+		c := w.another(interlock.WithTrace(interlock.Log(slog.New(slog.NewTextHandler(&out, nil)))))
+		c.Warn("", "no secret is set")
+		c.Warn("pay", "no wait is set")
+		if got := out.String(); !strings.Contains(got, "msg=\"lock: no secret is set\"\n") || !strings.Contains(got, "msg=\"lock: no wait is set\" key=pay\n") {
+			t.Errorf("the log is\n%s", got)
+		}
+	}},
 	{"two traces both receive events", func(t *testing.T, w *world) {
 		var a, b, released int
 		c := w.another(interlock.WithTrace(&interlock.Trace{Acquired: func(interlock.Acquired) { a++ }})).

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +36,21 @@ type Before struct {
 	Owner string `json:"owner,omitempty" doc:"A hash of the holder."`
 	State string `json:"state,omitempty"`
 	Fence uint64 `json:"fence"`
+}
+
+// String returns the fields that are set, for the text format of the log.
+func (b Before) String() string {
+	var fields []string
+	if b.Owner != "" {
+		fields = append(fields, "owner="+b.Owner)
+	}
+	if b.State != "" {
+		fields = append(fields, b.State)
+	}
+	if b.Fence != 0 {
+		fields = append(fields, "fence="+strconv.FormatUint(b.Fence, 10))
+	}
+	return strings.Join(fields, " ")
 }
 
 // setBefore records the state of a claim before the change.
@@ -159,10 +176,25 @@ func (d *AuditEntry) complete(sender actor) {
 // write completes and records an entry.
 func (t *auditLog) write(d AuditEntry, sender actor) {
 	d.complete(sender)
-	t.log.Info("admin: "+d.Action, "actor", d.Actor, "role", d.Role, "address", d.Address, "key", d.Key, "key_hash", d.KeyHash,
-		"before", d.Before, "reason", d.Reason, "result", d.Result, "code", string(d.Code))
+	t.log.LogAttrs(context.Background(), slog.LevelInfo, "admin: "+d.Action, d.attrs()...)
 	t.store(d)
 	t.events.Publish("admin", d)
+}
+
+// attrs returns the attributes of the entry's log line, without those that are empty.
+func (d *AuditEntry) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("actor", d.Actor), slog.String("role", d.Role), slog.String("address", d.Address)}
+	if d.Key != "" {
+		attrs = append(attrs, slog.String("key", d.Key), slog.String("key_hash", d.KeyHash))
+	}
+	if len(d.Before) > 0 {
+		attrs = append(attrs, slog.Any("before", d.Before))
+	}
+	attrs = append(attrs, slog.String("reason", d.Reason), slog.String("result", d.Result))
+	if d.Code != "" {
+		attrs = append(attrs, slog.String("code", string(d.Code)))
+	}
+	return attrs
 }
 
 // store adds an entry to the memory and the file.

@@ -44,6 +44,21 @@ func TestLogLevels(t *testing.T) {
 			t.Errorf("the entry is %+v", e)
 		}
 	})
+	t.Run("the log line of a change has no empty attributes and no Go syntax", func(t *testing.T) {
+		var out strings.Builder
+		texts := open(t, withTokens, func(o *admin.Options) {
+			o.Levels, o.Log = logs.NewLevels(slog.LevelInfo), slog.New(slog.NewTextHandler(&out, nil))
+		})
+		texts.as(operator).call("PUT", path, debug).into(new(admin.LogLevels))
+		for _, text := range []string{`key=`, `code=`, `Owner`, `{`} {
+			if strings.Contains(out.String(), text) {
+				t.Errorf("the line contains %q:\n%s", text, &out)
+			}
+		}
+		if want := `before="[default=info engine=info gateway=info guards=info locks=info]"`; !strings.Contains(out.String(), want) {
+			t.Errorf("the line has no %s:\n%s", want, &out)
+		}
+	})
 	t.Run("bad requests change nothing", func(t *testing.T) {
 		before := levels.String()
 		for _, body := range []any{

@@ -103,13 +103,15 @@ with a guard.
 
 Finally it serves a page until Ctrl-C. The page calls a shop whose handlers race,
 directly and behind Interlock, with a button for each case. The output contains
-curl commands to copy. --no-page skips the page.`,
+curl commands to copy. /metrics of the page is for Prometheus. --no-page skips the
+page.`,
 		`demo 让许多 goroutine 同时点击一个计数器：先不加锁，再用内嵌引擎加锁，
 给了 Redis 的话再用 Redis 加锁。图上能看到谁在等、谁持有；
 结论由测试所用的同一个检查器给出。接着把同一笔订单同时提交同样多次，先不用 guard，再用 guard。
 
 然后打开一个页面，直到按 Ctrl-C：一个直接访问会出错、经过 Interlock 就正确的商店，
-每个用例一个按钮；也会打印可以直接输入的命令。--no-page 则不开页面。`,
+每个用例一个按钮；也会打印可以直接输入的命令。
+指标在同一地址的 /metrics。--no-page 则不开页面。`,
 	}
 	AboutVersion = Text{"print version and build information", "显示版本"}
 	AboutHelp    = Text{"show the help of a command", "查看命令说明"}

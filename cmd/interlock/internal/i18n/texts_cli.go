@@ -9,12 +9,18 @@ exits with the command's code. If it cannot acquire the lock in time, it names t
 holder. If the lock is lost, exec sends SIGTERM to the command's process group, and
 SIGKILL after --grace. Signals are forwarded to the command. Its environment contains
 the lock's fence in INTERLOCK_FENCE and its key in INTERLOCK_KEY. On Linux, killing
-exec kills the command, too, but not the command's own children.`,
+exec kills the command, too, but not the command's own children.
+
+If OTEL_EXPORTER_OTLP_ENDPOINT is set, exec sends the spans of the lock there, and
+the command gets its trace in TRACEPARENT.`,
 		`exec 在持有锁期间运行一条命令：像 flock，但跨机器有效。退出码即命令的退出码。
 等不到锁时会说明谁持有。锁一旦丢失，就让该命令及其启动的所有进程结束（SIGTERM），
 过了 --grace 还没结束则强制结束。信号会转发给命令。
 环境变量 INTERLOCK_FENCE 是锁的栅栏号，INTERLOCK_KEY 是锁的 key。
-在 Linux 上，即使 exec 被杀掉，命令也随之结束；但命令自己启动的进程不会。`,
+在 Linux 上，即使 exec 被杀掉，命令也随之结束；但命令自己启动的进程不会。
+
+设置了 OTEL_EXPORTER_OTLP_ENDPOINT 时，把这把锁的 span 发到那里，
+命令从环境变量 TRACEPARENT 得到所在的链路。`,
 	}
 	FlagTheRedis  = Text{"address of the Redis; default: INTERLOCK_REDIS_URL", "所用的 Redis，也可用 INTERLOCK_REDIS_URL"}
 	FlagWait      = Text{"how long to wait for the lock; 0: try once", "等锁的最长时间，0 表示只试一次"}

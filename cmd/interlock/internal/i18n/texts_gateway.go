@@ -11,14 +11,16 @@ var (
 			"The admin API needs a token. The proxy makes one at start, prints a login link and\n" +
 			"leaves the token in a file that only its user can read.\n\n" +
 			"On SIGTERM or Ctrl-C, the proxy answers pending requests and exits with 0; a second\n" +
-			"signal kills it. It reloads --rules on SIGHUP and when the file changes.",
+			"signal kills it. It reloads --rules on SIGHUP and when the file changes.\n\n" +
+			"If OTEL_EXPORTER_OTLP_ENDPOINT is set, proxy sends spans there by OTLP over HTTP.",
 		"放在服务前面，每个请求只发给服务一次。\n" +
 			"没有 --once 和 --rules 时，带 Idempotency-Key 的 POST 和 PATCH 请求受到保护：\n" +
 			"重复发送的人得到第一次的答复，服务只被调用一次。其他请求直接通过。\n" +
 			"长期使用请看：interlock serve。\n\n" +
 			"管理接口需要令牌：启动时生成一个，打印登录链接，并写进只有当前用户能读的文件。\n\n" +
 			"SIGTERM 和 Ctrl-C：先答完在场的请求，再以 0 退出；再来一次则立即退出。\n" +
-			"SIGHUP 或文件有改动时，重新读取 --rules。",
+			"SIGHUP 或文件有改动时，重新读取 --rules。\n\n" +
+			"设置了 OTEL_EXPORTER_OTLP_ENDPOINT 时，用 OTLP/HTTP 把链路追踪的 span 发到那里。",
 	}
 	AboutServe     = Text{"run the gateway that a file describes", "按配置文件运行网关"}
 	AboutServeLong = Text{

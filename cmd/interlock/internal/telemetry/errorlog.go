@@ -28,6 +28,10 @@ func (e *errorLog) Handle(err error) {
 		e.skipped++
 		return
 	}
-	e.log.Warn("spans were not exported", "err", err, "skipped", e.skipped)
+	attrs := []any{"err", err}
+	if e.skipped > 0 {
+		attrs = append(attrs, "skipped", e.skipped)
+	}
+	e.log.Warn("OpenTelemetry reported a problem", attrs...) // not every problem loses spans
 	e.next, e.skipped = now.Add(logInterval), 0
 }
