@@ -85,7 +85,7 @@ const (
 func (m *meter) define() {
 	m.acquire = m.counter("lock.acquire", "Attempts to acquire a lock, by result: acquired, busy, timeout, cancelled or error.")
 	m.handedOver = m.counter("lock.handed_over", "Locks that another holder of this process handed over, without a request to the engine.")
-	m.wait = m.durations("lock.wait", "Time that acquired locks were waited for.")
+	m.wait = m.durations("lock.wait", "Time that callers waited for locks that they acquired.")
 	m.hold = m.durations("lock.hold", "Time that locks were held.")
 	m.held = m.gauge("lock.held", "Locks that this process holds.")
 	m.waiters = m.gauge("lock.waiters", "Goroutines of this process that wait for a lock.")

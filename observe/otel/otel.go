@@ -9,7 +9,7 @@
 //   - interlock.hold, while a lock is held, with the spans of the work below it;
 //   - interlock.execute, while the work of a guard runs;
 //   - interlock.replay, for a duplicate that got the outcome of earlier work. It is linked
-//     to the interlock.execute of that work, in whichever process it ran.
+//     to the interlock.execute of that work, also if another process did it.
 //
 // Spans have hashes in place of the keys of locks, unless [IncludeKeys] is set. Metrics
 // never have keys.

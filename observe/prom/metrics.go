@@ -46,7 +46,7 @@ func histogram(name, help string, labels ...string) *metric {
 var (
 	lockAcquire  = counter("lock_acquire_total", "Attempts to acquire a lock, by result: acquired, busy, timeout, cancelled or error.", "name", "kind", "result")
 	lockHandover = counter("lock_handed_over_total", "Locks that another holder of this process handed over, without a request to the engine.", "name", "kind")
-	lockWait     = histogram("lock_wait_seconds", "Time that acquired locks were waited for.", "name", "kind")
+	lockWait     = histogram("lock_wait_seconds", "Time that callers waited for locks that they acquired.", "name", "kind")
 	lockHold     = histogram("lock_hold_seconds", "Time that locks were held.", "name", "kind")
 	lockHeld     = gauge("lock_held", "Locks that this process holds.", "name", "kind")
 	lockWaiters  = gauge("lock_waiters", "Goroutines of this process that wait for a lock.", "name", "kind")

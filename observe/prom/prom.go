@@ -3,12 +3,13 @@
 //	client := interlock.New(engine)
 //	http.Handle("/metrics", prom.New(client).Handler())
 //
-// The counters are those of [interlock.Client.LockStats], [guard.StatsOf] and
-// [guard.TokenStatsOf], so exporting them costs nothing until they are scraped. Only requests to servers are measured here.
+// The client keeps most of the counters anyway: [interlock.Client.LockStats],
+// [guard.StatsOf] and [guard.TokenStatsOf] return them. The collector itself measures only
+// requests to servers.
 //
-// The label name is the business name of a lock or the name of a guard: that of the
-// directive, rule, policy or [interlock.WithName]. Of tokens it is the form. No key of a
-// lock, and no idempotency key, is ever a label.
+// The label name is the name of a directive, rule or policy, or that of
+// [interlock.WithName]. For tokens, it is the name of the form. No key of a lock, and no
+// idempotency key, is ever a label.
 package prom
 
 import (

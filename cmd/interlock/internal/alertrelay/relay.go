@@ -1,8 +1,8 @@
 // Package alertrelay forwards the notifications of Alertmanager to a DingTalk robot.
 //
-// A notification is answered after DingTalk has accepted it. If DingTalk refuses it or is
-// down, the answer is an error, and Alertmanager sends the notification again. So the
-// relay stores nothing.
+// The relay answers a notification after DingTalk has accepted it. If DingTalk refuses it
+// or is down, the answer is an error, and Alertmanager sends the notification again. The
+// relay therefore stores nothing.
 package alertrelay
 
 import (

@@ -67,7 +67,7 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 }
 
 // enabled reports whether spans are exported. It fails for a setting that this program
-// does not support: to export nothing would be noticed only when a trace is missing.
+// does not support. Otherwise operators would learn of it only when a trace is missing.
 func enabled() (bool, error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
