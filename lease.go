@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/lazyctx"
-	"github.com/interlock-go/interlock/internal/trace"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -27,6 +26,8 @@ type lease struct {
 	watch watchdog.Lease
 	since time.Time // when this holder got the lock
 	first Hold
+
+	traceID string // for the exemplar of the hold
 
 	mu      sync.Mutex
 	entries int
@@ -150,7 +151,7 @@ func (l *lease) release(now time.Time) error {
 	held := now.Sub(l.since)
 	s, t := l.opts.counters, l.opts.trace
 	s.live.Add(-1)
-	s.hold.ObserveTraced(held, trace.ID(l.Parent(), l.opts.traceID))
+	s.hold.ObserveTraced(held, l.traceID)
 	l.core.longest.Add(now, held, func() TopHold { return l.top(now) })
 	switch {
 	case err != nil:
@@ -190,7 +191,7 @@ func (l *lease) lose(why error) bool {
 	s := l.opts.counters
 	s.live.Add(-1)
 	s.countLost(why)
-	s.hold.ObserveTraced(held, trace.ID(l.Parent(), l.opts.traceID))
+	s.hold.ObserveTraced(held, l.traceID)
 	l.core.longest.Add(now, held, func() TopHold { return l.top(now) })
 	if t := l.opts.trace; t != nil && t.Lost != nil {
 		e := Lost{Context: l.Parent(), Key: l.req.Key, Name: l.opts.business, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why}

@@ -153,10 +153,11 @@ func (m *Mutex) newHold(ctx context.Context, g grant, asked time.Time) *lease {
 // start counts the lease, and then makes it known to the local queue and the watchdog,
 // which may end it at once.
 func (l *lease) start(waited time.Duration) {
+	l.traceID = trace.ID(l.Parent(), l.opts.traceID) // here, because it may be slow
 	s := l.opts.counters
 	s.live.Add(1)
 	s.acquired.Add(1)
-	s.wait.ObserveTraced(waited, trace.ID(l.Parent(), l.opts.traceID))
+	s.wait.ObserveTraced(waited, l.traceID)
 	if l.handedOver {
 		s.handedOver.Add(1)
 	}

@@ -292,6 +292,30 @@ var traceLaws = []law{
 			t.Errorf("the trace was blocked by %q, want renewals and the loss", blocked)
 		}
 	}},
+	{"the goroutine of the caller asks for an exemplar, because the function may be slow", func(t *testing.T, w *world) {
+		done, asked := make(chan struct{}), 0
+		c := w.another(interlock.WithExemplars(func(ctx context.Context) string {
+			if ctx.Value(faulty{}) != nil {
+				if asked++; asked > 1 { // the hold has begun
+					<-done
+				}
+			}
+			return ""
+		}))
+		_, slow, err := c.Mutex("slow:1").Lock(context.WithValue(t.Context(), faulty{}, true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, hold := lock(t, c.Mutex("k:1"))
+		w.memory.Evict("slow:1")
+		time.Sleep(5 * time.Minute)
+		if held.Err() != nil || asked != 1 {
+			t.Errorf("after %d questions the other lock ended with %v, want it held after the first", asked, held.Err())
+		}
+		close(done)
+		_ = slow.Unlock()
+		unlock(t, hold)
+	}},
 	{"the counters of a client are also kept by business name and kind", func(t *testing.T, w *world) {
 		pay := w.client.With(interlock.WithName("pay"))
 		_, hold := lock(t, pay.Mutex("k:1"))
@@ -349,3 +373,5 @@ var traceLaws = []law{
 		}
 	}},
 }
+
+type faulty struct{}

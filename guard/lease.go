@@ -32,6 +32,7 @@ type claim struct {
 	engineStart int64     // when it was granted by the engine's clock, in nanoseconds since 1970
 	startedAt   time.Time // when it was granted by this process's clock, for durations
 	origin      string    // see Trace.Executing
+	traceID     string    // for the exemplar of the execution
 	lease       watchdog.Lease
 
 	closed atomic.Pointer[closeReason] // nil while the claim is open
@@ -85,6 +86,7 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 func (k *claim) watch(ctx context.Context, a *answer) {
 	c := k.core
 	k.Init(ctx)
+	k.traceID = trace.ID(ctx, c.traceID) // here, because it may be slow
 	k.lease.Init(c.clock, k.req.Key, c.policy.Lease, a.sent, k.startedAt, watchdog.Terms{MaxHold: c.policy.MaxHold})
 	if k.req.Lease != c.policy.Lease { // a window's first lease may be longer
 		k.lease.Trust(watchdog.SafeUntil(a.sent, k.req.Lease))
@@ -197,7 +199,7 @@ func (k *claim) lose(why error) {
 	took := time.Since(k.startedAt)
 	c.stats.running.Add(-1)
 	c.stats.lost.Add(1)
-	c.stats.took.ObserveTraced(took, trace.ID(k.Parent(), c.traceID))
+	c.stats.took.ObserveTraced(took, k.traceID)
 	if t := c.trace; t != nil && t.Lost != nil {
 		e := Lost{Context: k.Parent(), Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why}
 		c.events.Add(func() { t.Lost(e) })

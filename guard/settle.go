@@ -11,7 +11,6 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/retry"
-	"github.com/interlock-go/interlock/internal/trace"
 )
 
 // complete settles the claim of work that was done.
@@ -183,7 +182,7 @@ func (k *claim) finish(e Ending, why error, now time.Time) {
 	c.watchdog.Remove(k)
 	k.End(interlock.ErrReleased)
 	c.stats.running.Add(-1)
-	c.stats.took.ObserveTraced(now.Sub(k.startedAt), trace.ID(k.Parent(), c.traceID))
+	c.stats.took.ObserveTraced(now.Sub(k.startedAt), k.traceID)
 	k.report(e, why, now)
 }
 
