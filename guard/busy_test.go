@@ -2,7 +2,6 @@ package guard_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"strings"
 
@@ -13,9 +12,14 @@ import (
 
 type busyKey struct{}
 
+// formatted drops lines after they were formatted.
+type formatted struct{}
+
+func (formatted) Write(p []byte) (int, error) { return len(p), nil }
+
 // busyClient returns a client that logs everything and keeps exemplars.
 func busyClient(e engine.Engine) *interlock.Client {
-	logger := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	logger := slog.New(slog.NewTextHandler(formatted{}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	traceID := func(ctx context.Context) string {
 		id, _ := ctx.Value(busyKey{}).(string)
 		return id
