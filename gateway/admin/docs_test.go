@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"log/slog"
 	"os"
 	"os/exec"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/observe/logs"
 )
 
 // codes are all codes.
@@ -65,7 +67,7 @@ func runCommands(t *testing.T, script string) {
 			t.Skipf("%s is not installed: the commands of the page were not run", tool)
 		}
 	}
-	w := open(t, withTokens)
+	w := open(t, withTokens, func(o *admin.Options) { o.Levels = logs.NewLevels(slog.LevelInfo) })
 	w.lock(w.client.Mutex("order:42"))
 	abandonClaim(t, w.orders(), "a")
 	const address = "http://127.0.0.1:7070"
@@ -78,7 +80,7 @@ func runCommands(t *testing.T, script string) {
 	if err != nil {
 		t.Fatalf("the commands failed with %v:\n%s\ntheir output is\n%s", err, script, out)
 	}
-	for _, want := range []string{`"key":"order:42"`, `"state":"absent"`, `"action":"release"`, `"action":"resolve:free"`, ": welcome"} {
+	for _, want := range []string{`"key":"order:42"`, `"state":"absent"`, `"action":"release"`, `"action":"resolve:free"`, `"locks":"debug"`, ": welcome"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%s is not in the output of the commands:\n%s", want, out)
 		}
