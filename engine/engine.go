@@ -175,6 +175,9 @@ type Capabilities struct {
 	// Eraser lets operators delete records.
 	Eraser Eraser
 
+	// Quotas counts executions.
+	Quotas Quotas
+
 	// Fencer, Incarnations and Notes are needed by engines made of several
 	// engines, such as a quorum.
 	Fencer       Fencer

@@ -65,7 +65,7 @@ func Laws() []Law {
 		clockLaws, rwLaws, readerLaws, permitLaws, latchLaws, kindLaws, operatorLaws, forceReleaseLaws,
 		memberLaws, fencerLaws, incarnationLaws, noteLaws, healthLaws, faultyLaws,
 		claimLaws, fingerprintLaws, unknownLaws, takeoverLaws, renewalLaws, settleLaws, outcomeLaws,
-		abandonClaimLaws, recordLaws, eraseLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws)
+		abandonClaimLaws, recordLaws, eraseLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws, quotaLaws)
 }
 
 // Run checks every law in a subtest of that name. If all hold it prints a summary.

@@ -33,6 +33,9 @@ const (
 	OpLookup     Op = "lookup" // or list records
 	OpErase      Op = "erase"
 
+	OpTake   Op = "take"   // a unit of a quota
+	OpReturn Op = "return" // a unit of a quota
+
 	OpNote  Op = "note"  // read or write a note; its name is the key
 	OpProbe Op = "probe" // ask for the health of the engine
 )
@@ -90,7 +93,7 @@ func (f Fault) check() {
 		OpCountDown: calls, OpInspect: calls, OpForceRelease: calls, OpRegister: calls,
 		OpRaise: calls, OpIncarnation: calls,
 		OpClaim: calls, OpClaimRenew: calls, OpSettle: calls, OpLookup: calls, OpErase: calls,
-		OpNote: calls, OpProbe: calls,
+		OpTake: calls, OpReturn: calls, OpNote: calls, OpProbe: calls,
 	}
 	if !slices.Contains(possible[f.Op], f.Do) {
 		panic(fmt.Sprintf("enginetest: %q cannot happen to %q: choose one of %q", f.Do, f.Op, possible[f.Op]))

@@ -122,6 +122,9 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Eraser != nil {
 		c.Eraser = &eraser{faulty: f, inner: c.Eraser}
 	}
+	if c.Quotas != nil {
+		c.Quotas = &quotas{faulty: f, inner: c.Quotas}
+	}
 	if c.Fencer != nil {
 		c.Fencer = &fencer{faulty: f, inner: c.Fencer}
 	}

@@ -168,6 +168,13 @@ var failing = map[string]func(*testbed, *Faulty){
 		f.Inject(Fault{Op: OpErase, Do: Refuse, Times: 1})
 		b.unavailable(errOf(f.Capabilities().Eraser.Erase(b.ctx, "k")))
 	},
+	"Quotas": func(b *testbed, f *Faulty) {
+		q := b.quota(1)
+		f.Inject(Fault{Op: OpTake, Do: Refuse, Times: 1})
+		f.Inject(Fault{Op: OpReturn, Do: Refuse, Times: 1})
+		b.unavailable(errOf(f.Capabilities().Quotas.Take(b.ctx, q)))
+		b.unavailable(errOf(f.Capabilities().Quotas.Return(b.ctx, q)))
+	},
 	"Fencer": func(b *testbed, f *Faulty) {
 		f.Inject(Fault{Op: OpRaise, Do: Refuse, Times: 1})
 		b.unavailable(f.Capabilities().Fencer.Raise(b.ctx, b.ask(ann), 1))

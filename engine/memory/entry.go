@@ -31,6 +31,7 @@ const (
 	classTombstone               // the tombstone of an abandoned attempt
 	classRevocation              // a hold that was released by force
 	classQueue                   // the queue of a lock
+	classQuota                   // the units of a quota
 	classClient                  // a registered client
 )
 

@@ -46,7 +46,7 @@ type Engine struct {
 type Option func(*Engine)
 
 // MaxKeys bounds the number of holds, queue positions, latches and their counts,
-// records, and tombstones, all together. Beyond it the engine returns
+// records, units of quotas, and tombstones, all together. Beyond it the engine returns
 // [engine.ErrFull]. Expired records may count toward the limit for up to 25 % past
 // their retention. Default: 4,000,000, about a gigabyte without stored results.
 // MaxKeys panics if n is not above zero.
@@ -156,7 +156,7 @@ func (e *Engine) abandon(r engine.Request) (engine.ReleaseResult, error) {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, InProcess: true, Eraser: ledger{e}, Fencer: e, Incarnations: e, Notes: e, Prober: e,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, InProcess: true, Eraser: ledger{e}, Quotas: quotas{e}, Fencer: e, Incarnations: e, Notes: e, Prober: e,
 	}
 }
 

@@ -7,6 +7,7 @@ type store struct {
 	tombstones  map[attemptKey]*entry // of abandoned attempts; those of claims have no holder
 	revocations map[attemptKey]*entry // of holds that an operator released by force
 	queues      map[queueID]*queue
+	quotas      map[string]*quota
 	clients     map[string]*client // by ID
 	records     records
 }
@@ -20,12 +21,13 @@ func newStore() store {
 		tombstones:  make(map[attemptKey]*entry),
 		revocations: make(map[attemptKey]*entry),
 		queues:      make(map[queueID]*queue),
+		quotas:      make(map[string]*quota),
 		clients:     make(map[string]*client),
 		records:     newRecords(),
 	}
 }
 
-// add stores e. Queues and clients are stored by their own code.
+// add stores e. Queues, quotas and clients are stored by their own code.
 func (k *store) add(e *entry) {
 	switch e.class {
 	case classLock, classLatch:
@@ -60,6 +62,10 @@ func (k *store) remove(e *entry) (used int) {
 		waiters := len(k.queues[id].waiters)
 		delete(k.queues, id)
 		return waiters // each waiter uses capacity, the queue itself does not
+	case classQuota:
+		units := len(k.quotas[e.key].units)
+		delete(k.quotas, e.key)
+		return units // each unit uses capacity, the quota itself does not
 	case classClient:
 		delete(k.clients, e.key)
 		return 0 // clients have a limit of their own

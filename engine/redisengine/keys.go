@@ -70,6 +70,9 @@ func revokedKey(name string) string    { return relatedKey("interlock_revoked:",
 func permitChannel(name string) string { return relatedKey("interlock_semaphore:", name) }
 func latchChannel(name string) string  { return relatedKey("interlock_latch:", name) }
 
+// quotaKey is the key of a quota, which is neither a lock nor a part of one.
+func quotaKey(name string) string { return relatedKey("interlock_quota:", name) }
+
 // noteKey is the key of a note, which is neither a lock nor a part of one.
 func noteKey(name string) string { return relatedKey("interlock_note:", name) }
 
@@ -81,7 +84,7 @@ func clientKey(id string) string { return "interlock_client:" + id }
 var auxiliaryPrefixes = []string{
 	"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:",
 	"interlock_readers:", "interlock_writers:", "interlock_queue_expiry:", "interlock_queue_lease:", "interlock_permit_queue:", "interlock_permits:",
-	"interlock_revoked:", "interlock_abandoned:", "interlock_client:", "interlock_note:",
+	"interlock_revoked:", "interlock_abandoned:", "interlock_client:", "interlock_note:", "interlock_quota:",
 }
 
 // isAuxiliary reports whether a key belongs to a lock without being one.

@@ -181,7 +181,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Capabilities() engine.Capabilities {
 	c := engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Fencer: e, Incarnations: e, Notes: e, LateGrant: e.timeout,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Quotas: quotas{e}, Fencer: e, Incarnations: e, Notes: e, LateGrant: e.timeout,
 	}
 	if e.cluster != nil {
 		// Each node has its own clock and incarnation.

@@ -41,6 +41,8 @@ var (
 	abandonedScript    = script("abandoned")
 	renewScript        = script("renew")
 	countDownScript    = script("count_down")
+	takeScript         = script("take", "clock")
+	returnUnitScript   = script("return_unit", "clock")
 	inspectScript      = script("inspect", "clock", "queue", "lock_format", "readwrite", "inspect_common")
 	forceReleaseScript = script("force_release", "clock", "queue", "lock_format", "readwrite", "inspect_common")
 	listScript         = script("list", "lock_format")

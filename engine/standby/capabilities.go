@@ -24,6 +24,9 @@ func (e *Engine) combinedCapabilities() engine.Capabilities {
 	if a.Latcher != nil && b.Latcher != nil {
 		c.Latcher = latcher{e}
 	}
+	if a.Quotas != nil && b.Quotas != nil {
+		c.Quotas = quotas{e}
+	}
 	if a.Inspector != nil && b.Inspector != nil {
 		c.Inspector = inspector{e}
 	}
@@ -133,6 +136,29 @@ func (l latcher) CountDown(ctx context.Context, r engine.Request) (left int, err
 		return 0, err
 	}
 	return v.caps.Latcher.CountDown(ctx, r)
+}
+
+type quotas struct{ *Engine }
+
+// Take implements [engine.Quotas]. A quota lives on the active side, and starts again after
+// a switch.
+func (q quotas) Take(ctx context.Context, r engine.Quota) (engine.Usage, error) {
+	v := q.view.Load()
+	if err := v.refusal(time.Now()); err != nil {
+		return engine.Usage{}, err
+	}
+	use, err := v.caps.Quotas.Take(ctx, r)
+	use.Local = v.side == Local
+	return use, err
+}
+
+// Return implements [engine.Quotas]. A unit that was taken on another side is lost.
+func (q quotas) Return(ctx context.Context, r engine.Quota) (bool, error) {
+	v := q.view.Load()
+	if err := v.refusal(time.Now()); err != nil {
+		return false, err
+	}
+	return v.caps.Quotas.Return(ctx, r)
 }
 
 // An inspector inspects the active side.
