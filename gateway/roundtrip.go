@@ -62,7 +62,9 @@ func (t *roundTrip) wrote() bool {
 	return t.sent || t.connected && (t.conn == nil || t.conn.sent.Load() != t.before)
 }
 
-// A countingConn counts the bytes sent on it.
+// A countingConn counts the bytes sent on it. Bytes count from the beginning of their
+// Write: the upstream may execute the request and reset the connection before Write
+// returns.
 type countingConn struct {
 	net.Conn
 	sent atomic.Int64
@@ -70,8 +72,9 @@ type countingConn struct {
 
 // Write implements io.Writer.
 func (c *countingConn) Write(p []byte) (int, error) {
+	c.sent.Add(int64(len(p)))
 	n, err := c.Conn.Write(p)
-	c.sent.Add(int64(n))
+	c.sent.Add(int64(n - len(p)))
 	return n, err
 }
 
