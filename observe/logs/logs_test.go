@@ -22,6 +22,7 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/internal/trace"
 	"github.com/interlock-go/interlock/observe/logs"
 	"github.com/interlock-go/interlock/woven"
 )
@@ -200,22 +201,17 @@ func TestFlood(t *testing.T) {
 // An observed engine reports requests, as an engine with servers does.
 type observed struct {
 	engine.Engine
-	hook func(engine.ServerCall)
+	calls trace.Hooks[engine.ServerCall]
 }
 
 func (o *observed) Renew(ctx context.Context, reqs []engine.Request) []error {
-	if o.hook != nil {
-		o.hook(engine.ServerCall{Operation: "renew", Err: errors.New("broken pipe")})
-	}
+	o.calls.Call(engine.ServerCall{Operation: "renew", Err: errors.New("broken pipe")})
 	return o.Engine.Renew(ctx, reqs)
 }
 
 func (o *observed) Capabilities() engine.Capabilities {
 	c := o.Engine.Capabilities()
-	c.Observe = func(f func(engine.ServerCall)) func() {
-		o.hook = f
-		return func() { o.hook = nil }
-	}
+	c.Observe = o.calls.Add
 	return c
 }
 
@@ -253,14 +249,14 @@ func TestTo(t *testing.T) {
 				t.Error(err)
 			}
 
-			e.hook(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Millisecond})
-			e.hook(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Second})
-			e.hook(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Second, Err: errors.New("broken pipe")})
-			e.hook(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Second, Err: context.Canceled})
+			e.calls.Call(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Millisecond})
+			e.calls.Call(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Second})
+			e.calls.Call(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Second, Err: errors.New("broken pipe")})
+			e.calls.Call(engine.ServerCall{Operation: "acquire", Node: "a:1", Took: time.Second, Err: context.Canceled})
 			if err := client.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if e.hook != nil {
+			if e.calls.Active() {
 				t.Error("the engine is observed after Close")
 			}
 			for _, want := range [][]string{
@@ -303,7 +299,7 @@ func TestTo(t *testing.T) {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 		e := &observed{Engine: memory.New()}
 		client := interlock.New(e, logs.To(slog.New(faulty{})))
-		e.hook(engine.ServerCall{Operation: "acquire"})
+		e.calls.Call(engine.ServerCall{Operation: "acquire"})
 		if err := client.Mutex("order:42").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Error(err)
 		}
