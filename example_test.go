@@ -228,3 +228,23 @@ func ExampleClient_Close() {
 	// <nil>
 	// true
 }
+
+// A quota bounds how often something is done. A refusal says when to retry.
+func ExampleClient_Quota() {
+	orders := client.Quota("orders:ann", 3, interlock.PerDay(time.UTC))
+
+	for range 4 {
+		err := orders.Do(ctx, func(ctx context.Context) error {
+			return ship(ctx, 42) // or interlock.GiveBack(err), if nothing was ordered
+		})
+		var exceeded *interlock.QuotaError
+		if errors.As(err, &exceeded) {
+			fmt.Println("no order is left today; tomorrow is near:", exceeded.RetryAfter <= 24*time.Hour)
+		}
+	}
+	use, _ := orders.Usage(ctx)
+	fmt.Println(use.Used, "of", use.Limit)
+	// Output:
+	// no order is left today; tomorrow is near: true
+	// 3 of 3
+}

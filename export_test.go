@@ -37,3 +37,6 @@ func (c *Client) MadeBefore(d time.Duration) {
 	// nanoseconds in its first word. Package time cannot change one clock only.
 	*(*uint64)(unsafe.Pointer(&c.core.clock.Base)) -= uint64(d/time.Second) << 30
 }
+
+// Bounds returns the beginning and the end of the calendar window at a time.
+func Bounds(w Window, now time.Time) (from, until time.Time) { return w.bounds(now) }

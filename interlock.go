@@ -101,19 +101,26 @@ func (c *Client) Mutex(key string, opts ...Option) *Mutex {
 
 // lock returns a lock of the given kind.
 func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
-	m := &Mutex{core: c.core, opts: c.opts}
-	if len(opts) > 0 {
-		m.opts = c.opts.with(opts)
-	}
-	m.key = m.opts.prefix + key
-	if m.opts.err == nil {
-		m.opts.err = checkKey(m.key)
-	}
+	m := &Mutex{core: c.core}
+	m.key, m.opts = c.named(key, opts)
 	if kind == engine.Exclusive && m.opts.fair {
 		kind = engine.Fair
 	}
 	m.setKind(kind)
 	return m
+}
+
+// named returns a key with the client's prefix, and the client's options with opts.
+func (c *Client) named(key string, opts []Option) (string, options) {
+	o := c.opts
+	if len(opts) > 0 {
+		o = c.opts.with(opts)
+	}
+	key = o.prefix + key
+	if o.err == nil {
+		o.err = checkKey(key)
+	}
+	return key, o
 }
 
 // setKind sets the kind of the lock. It sets an error if the engine does not support

@@ -2,6 +2,7 @@ package interlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -29,9 +30,10 @@ const latchLife = time.Hour
 // A latch expires an hour after its last use, or after the time set by [Lease];
 // after that it is closed again. So use a new key for each task.
 func (c *Client) Latch(key string, n int, opts ...Option) *Latch {
-	m := c.lock(engine.Exclusive, key, opts) // for its key and options
-	l := &Latch{core: c.core, opts: m.opts}
-	l.req = engine.Request{Key: m.key, Kind: engine.Latch, Holder: c.core.id + ":0", Lease: latchLife, Limit: n}
+	l := &Latch{core: c.core}
+	name, o := c.named(key, opts)
+	l.opts = o
+	l.req = engine.Request{Key: name, Kind: engine.Latch, Holder: c.core.id + ":0", Lease: latchLife, Limit: n}
 	if l.opts.explicit {
 		l.req.Lease = l.opts.lease
 	}
@@ -102,18 +104,17 @@ func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) 
 	case l.core.closed.Load():
 		return 0, fmt.Errorf("%w: latch %q can no longer be used", ErrClosed, r.Key)
 	}
-	start := time.Now()
-	for tries := 1; ; tries++ {
+	left, err := persist(ctx, l.core, limit, func() (int, error) {
 		left, err := l.core.caps.Latcher.CountDown(ctx, r)
-		if err == nil {
-			return left, nil
-		}
-		if ctx.Err() == nil && (!engine.Temporary(err) || time.Since(start) > limit) {
-			return 0, fmt.Errorf("interlock: latch %q: %w", r.Key, err)
-		}
 		r.Retry = true
-		if _, ended := l.core.sleep(ctx, retry.Delay(tries), nil, nil); ended != nil {
-			return 0, fmt.Errorf("%w: the engine did not answer about %q: %w: %w", ErrNotOpen, r.Key, ended, err)
-		}
+		return left, err
+	})
+	var late *unansweredError
+	switch {
+	case errors.As(err, &late):
+		return 0, fmt.Errorf("%w: the engine did not answer about %q: %w", ErrNotOpen, r.Key, err)
+	case err != nil:
+		return 0, fmt.Errorf("interlock: latch %q: %w", r.Key, err)
 	}
+	return left, nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/retry"
 )
 
 // A subscription receives a wake-up when a lock may have become free. The zero
@@ -59,3 +60,27 @@ func (c *core) sleep(ctx context.Context, d time.Duration, wake, asked <-chan st
 	}
 	return false, nil
 }
+
+// persist calls an engine until it answers, or until limit has passed. If ctx is done or
+// the client closes between two calls, the error is an *unansweredError.
+func persist[T any](ctx context.Context, c *core, limit time.Duration, call func() (T, error)) (T, error) {
+	start := time.Now()
+	for tries := 1; ; tries++ {
+		result, err := call()
+		if err == nil || ctx.Err() == nil && (!engine.Temporary(err) || time.Since(start) > limit) {
+			return result, err
+		}
+		if _, ended := c.sleep(ctx, retry.Delay(tries), nil, nil); ended != nil {
+			return result, &unansweredError{ended: ended, err: err}
+		}
+	}
+}
+
+// An unansweredError says why the caller stopped asking, and the engine's last error.
+type unansweredError struct{ ended, err error }
+
+// Error implements error.
+func (e *unansweredError) Error() string { return e.ended.Error() + ": " + e.err.Error() }
+
+// Unwrap returns both errors.
+func (e *unansweredError) Unwrap() []error { return []error{e.ended, e.err} }

@@ -1,0 +1,116 @@
+package interlock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A Window is the time in which the units of a [Quota] count: a calendar unit such as
+// [PerDay], or a [Sliding] window.
+type Window struct {
+	unit     windowUnit
+	length   time.Duration  // of a sliding window
+	location *time.Location // of a calendar window
+}
+
+type windowUnit uint8
+
+const (
+	sliding windowUnit = iota + 1
+	hour
+	day
+	week
+	month
+)
+
+// Sliding returns a window that begins with each execution: in no period of length d are
+// there more than n executions. d is at least a millisecond.
+func Sliding(d time.Duration) Window { return Window{unit: sliding, length: d} }
+
+// PerHour returns the hours of the clock in a time zone. Nil is UTC.
+func PerHour(loc *time.Location) Window { return Window{unit: hour, location: loc} }
+
+// PerDay returns the days in a time zone: units are free again at midnight there. Nil is
+// UTC.
+func PerDay(loc *time.Location) Window { return Window{unit: day, location: loc} }
+
+// PerWeek returns the weeks in a time zone, which begin on Monday. Nil is UTC.
+func PerWeek(loc *time.Location) Window { return Window{unit: week, location: loc} }
+
+// PerMonth returns the months in a time zone. Nil is UTC.
+func PerMonth(loc *time.Location) Window { return Window{unit: month, location: loc} }
+
+// String returns the window as it is written in errors, such as "per day (UTC)".
+func (w Window) String() string {
+	if w.unit == sliding {
+		return "within " + w.length.String()
+	}
+	return fmt.Sprintf("per %s (%s)", w.name(), w.zone())
+}
+
+// name returns the name of a calendar unit.
+func (w Window) name() string {
+	return [...]string{hour: "hour", day: "day", week: "week", month: "month"}[w.unit]
+}
+
+// zone returns the time zone of a calendar window.
+func (w Window) zone() *time.Location {
+	if w.location == nil {
+		return time.UTC
+	}
+	return w.location
+}
+
+// check refuses a window that no quota can have.
+func (w Window) check() error {
+	switch {
+	case w.unit == 0:
+		return errors.New("the window is missing: use PerDay or Sliding")
+	case w.unit == sliding && (w.length < time.Millisecond || w.length > maxDuration):
+		return fmt.Errorf("Sliding(%v): must be from 1ms to %v", w.length, maxDuration)
+	}
+	return nil
+}
+
+// request returns a request for the window at a time. The key contains the window: each
+// window has its own units.
+func (w Window) request(key string, now time.Time) engine.Quota {
+	if w.unit == sliding {
+		return engine.Quota{Key: key + "@" + w.length.String(), Window: w.length}
+	}
+	from, until := w.bounds(now)
+	return engine.Quota{Key: fmt.Sprintf("%s@%s:%d", key, w.name(), from.Unix()), From: from, Until: until}
+}
+
+// bounds returns the beginning and the end of the calendar window at a time.
+func (w Window) bounds(now time.Time) (from, until time.Time) {
+	// Where clocks are set forward at midnight, a day may begin a little before or after
+	// the time at which its date changes. So the neighbours are tried as well.
+	for i := -1; i <= 1; i++ {
+		if from, until = w.start(now, i), w.start(now, i+1); !now.Before(from) && now.Before(until) {
+			break
+		}
+	}
+	return from, until
+}
+
+// start returns the beginning of the i-th window after the one whose date or hour is now's.
+func (w Window) start(now time.Time, i int) time.Time {
+	now = now.In(w.zone())
+	year, m, d := now.Date()
+	switch w.unit {
+	case hour:
+		past := time.Duration(now.Minute())*time.Minute + time.Duration(now.Second())*time.Second + time.Duration(now.Nanosecond())
+		return now.Add(time.Duration(i)*time.Hour - past)
+	case week:
+		d += 7*i - (int(now.Weekday())+6)%7
+	case month:
+		m, d = m+time.Month(i), 1
+	default:
+		d += i
+	}
+	return time.Date(year, m, d, 0, 0, 0, 0, w.zone())
+}
