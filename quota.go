@@ -25,9 +25,9 @@ type Quota struct {
 	opts   options
 }
 
-// maxQuota is the largest limit. Engines store every unit, so that a repeated request
-// takes no second one.
-const maxQuota = 100_000
+// MaxQuota is the largest limit of a [Quota]. Engines store every unit, so that a repeated
+// request takes no second one.
+const MaxQuota = 100_000
 
 // Quota returns the quota named key: at most n executions in each window. Quotas with
 // different windows are independent, even if they have the same key, and so are quotas and
@@ -42,8 +42,8 @@ func (c *Client) Quota(key string, n int, w Window, opts ...Option) *Quota {
 	if q.opts.err == nil && c.core.caps.Quotas == nil {
 		q.opts.err = unsupported(c.core.engine, "quotas")
 	}
-	if n < 1 || n > maxQuota {
-		q.opts.reject("Quota(%q, %d): must have from 1 to %d units", key, n, maxQuota)
+	if n < 1 || n > MaxQuota {
+		q.opts.reject("Quota(%q, %d): must have from 1 to %d units", key, n, MaxQuota)
 	}
 	if err := w.check(); err != nil {
 		q.opts.reject("Quota(%q, %d): %v", key, n, err)
@@ -62,8 +62,7 @@ func (q *Quota) Do(ctx context.Context, fn func(context.Context) error) error {
 		return err
 	}
 	err = fn(ctx)
-	var aborted *abortedError
-	if errors.As(err, &aborted) {
+	if GivesBack(err) {
 		return errors.Join(err, unit.GiveBack(ctx))
 	}
 	return err
@@ -76,6 +75,12 @@ func GiveBack(err error) error {
 		return nil
 	}
 	return &abortedError{err}
+}
+
+// GivesBack reports whether err was made by [GiveBack].
+func GivesBack(err error) bool {
+	var aborted *abortedError
+	return errors.As(err, &aborted)
 }
 
 // An abortedError is the error of an execution that did not happen.

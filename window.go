@@ -51,6 +51,12 @@ func (w Window) String() string {
 	return fmt.Sprintf("per %s (%s)", w.name(), w.zone())
 }
 
+// Length returns the length of the window. That of a calendar window is its usual length: a
+// day may have 23 or 25 hours, and a month counts as zero.
+func (w Window) Length() time.Duration {
+	return [...]time.Duration{sliding: w.length, hour: time.Hour, day: 24 * time.Hour, week: 7 * 24 * time.Hour, month: 0}[w.unit]
+}
+
 // name returns the name of a calendar unit.
 func (w Window) name() string {
 	return [...]string{hour: "hour", day: "day", week: "week", month: "month"}[w.unit]

@@ -15,6 +15,9 @@ const (
 	fieldUnguarded = "Interlock-Unguarded" // true: the engine was down, and the request ran unguarded
 	fieldLocal     = "Interlock-Local"     // true: the engine was down, and this process alone guarded the request
 	fieldOutcome   = "Interlock-Outcome"   // the outcome that a handler states; removed before the response is sent
+
+	fieldRateLimit       = "RateLimit"        // the units that are left, and the seconds until the next
+	fieldRateLimitPolicy = "RateLimit-Policy" // the limit and its window
 )
 
 // notKept lists fields that are not stored by default: they concern the connection, this

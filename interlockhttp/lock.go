@@ -112,8 +112,9 @@ func (s *settings) rejectGuardOptions() {
 	}
 }
 
-// lock runs the handler while holding the lock.
-func (q *request) lock(lockFor func(id string) interlock.Locker, source Source, latency *latencyAverage) {
+// findID returns the ID that source finds. Without one it answers the request, by the
+// handler or with a problem, and reports false.
+func (q *request) findID(source Source, refuse func(*Problem)) (id string, ok bool) {
 	id, err := source.find(q)
 	if err == nil && q.settings.bufferFirst {
 		err = q.rewind()
@@ -122,9 +123,18 @@ func (q *request) lock(lockFor func(id string) interlock.Locker, source Source, 
 	case errors.Is(err, errNoKey) && q.settings.optional:
 		q.restoreBody()
 		q.next.ServeHTTP(q.w, q.Request)
-		return
 	case err != nil:
-		q.settings.sendProblem(q.w, q.Request, q.keyProblem(source.keyLocation, err))
+		refuse(q.keyProblem(source.keyLocation, err))
+	default:
+		return id, true
+	}
+	return "", false
+}
+
+// lock runs the handler while holding the lock.
+func (q *request) lock(lockFor func(id string) interlock.Locker, source Source, latency *latencyAverage) {
+	id, ok := q.findID(source, func(p *Problem) { q.settings.sendProblem(q.w, q.Request, p) })
+	if !ok {
 		return
 	}
 	ctx, hold, err := lockFor(id).Lock(q.Context())

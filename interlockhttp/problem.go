@@ -38,6 +38,7 @@ const (
 	KeyReused         Code = "key_reused"         // 422: the key was used for another request
 	Locked            Code = "locked"             // 423: another request holds the lock
 	TooManyWaiters    Code = "too_many_waiters"   // 429: too many requests wait for the same key
+	QuotaExceeded     Code = "quota_exceeded"     // 429: the quota of this window is used up
 	RecordCorrupt     Code = "record_corrupt"     // 500: the stored record is damaged
 	StoreUnavailable  Code = "store_unavailable"  // 503: the engine is down, and nothing was done
 	Closing           Code = "closing"            // 503: this server is shutting down
@@ -115,6 +116,7 @@ var kinds = map[Code]kind{
 	KeyReused:         {status: 422},
 	Locked:            {status: 423, retryable: true, sameKey: true},
 	TooManyWaiters:    {status: 429, retryable: true, sameKey: true},
+	QuotaExceeded:     {status: 429, retryable: true, sameKey: true},
 	RecordCorrupt:     {status: 500, sameKey: true},
 	StoreUnavailable:  {status: 503, retryable: true, sameKey: true},
 	Closing:           {status: 503, retryable: true, sameKey: true},

@@ -42,12 +42,14 @@ func ParseOutcome(values []string) Outcome {
 
 // Settle sets the outcome of the request that ctx belongs to. A handler may call it more
 // than once: the last call decides. With nested middlewares, it sets the outcome of the
-// innermost one. Settle reports false if ctx belongs to no guarded request, or if the
-// handler has returned.
+// innermost one. Every [Limit] around the handler gives its unit back if the outcome is
+// [NotExecuted]. Settle reports false if ctx belongs to no guarded or limited request, or
+// if the handler has returned.
 func Settle(ctx context.Context, o Outcome) bool {
+	limited := settleUnits(ctx, o)
 	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	if d == nil {
-		return false
+		return limited
 	}
 	for {
 		switch current := d.outcome.Load(); {

@@ -18,11 +18,13 @@ const (
 	RenewClaim = enginetest.OpClaimRenew // renew a claim
 	Settle     = enginetest.OpSettle     // settle a claim
 	Lookup     = enginetest.OpLookup     // look up a record
+	Take       = enginetest.OpTake       // take a unit of a quota
+	Return     = enginetest.OpReturn     // give a unit of a quota back
 )
 
 // everything lists the ops that Fail and Stall affect if called without ops.
 var everything = []Op{
-	Acquire, Renew, Release, enginetest.OpAbandon, Claim, RenewClaim, Settle, Lookup,
+	Acquire, Renew, Release, enginetest.OpAbandon, Claim, RenewClaim, Settle, Lookup, Take, Return,
 	enginetest.OpCountDown, enginetest.OpInspect, enginetest.OpForceRelease, enginetest.OpRegister,
 	enginetest.OpRaise, enginetest.OpIncarnation, enginetest.OpNote, enginetest.OpProbe, enginetest.OpErase,
 }

@@ -41,19 +41,22 @@ func (r Rule) mistakes(whole bool) []mistake {
 	r.checkMessages(&l)
 	r.checkGo(&l, whole)
 	r.checkTimes(&l)
-	if r.Verb == Lock {
+	switch r.Verb {
+	case Lock:
 		r.checkLock(&l, whole)
-	} else {
+	case Limit:
+		r.checkLimit(&l, whole)
+	default:
 		r.checkGuard(&l)
 	}
 	return l
 }
 
 func unknownVerb(v Verb) string {
-	if near := nearest(string(v), []string{"lock", "once", "submit"}); near != "" {
+	if near := nearest(string(v), []string{"lock", "once", "submit", "limit"}); near != "" {
 		return fmt.Sprintf("unknown verb %q (did you mean %s?)", shorten(string(v)), near)
 	}
-	return fmt.Sprintf("unknown verb %q (there are lock, once and submit)", shorten(string(v)))
+	return fmt.Sprintf("unknown verb %q (there are lock, once, submit and limit)", shorten(string(v)))
 }
 
 // checkVerb finds options that the verb does not support, in a Rule that was not parsed.
@@ -86,9 +89,10 @@ func allowedInName(c rune) bool {
 // checkGo checks the Go expressions for quotes, brackets and spaces. It does not parse Go.
 func (r *Rule) checkGo(l *list, whole bool) {
 	if whole && r.Key == "" && r.Verb != Lock {
-		l.add("key", "%s needs a key that identifies duplicates: write key=req.ID", r.Verb)
+		l.add("key", "%s needs a key that identifies %s", r.Verb, map[Verb]string{
+			Once: "duplicates: write key=req.ID", Submit: "duplicates: write key=req.ID", Limit: "the caller: write key=req.UserID"}[r.Verb])
 	}
-	for _, e := range []struct{ option, text string }{{"key", r.Key}, {"when", r.When}, {"ctx", r.Ctx}, {"on-timeout", r.Fallback}} {
+	for _, e := range []struct{ option, text string }{{"key", r.Key}, {"when", r.When}, {"ctx", r.Ctx}, {r.refusalOption(), r.Fallback}} {
 		if e.text == "" {
 			continue
 		}
@@ -155,19 +159,32 @@ func (r *Rule) checkLock(l *list, whole bool) {
 	if r.Kind != "" && !slices.Contains([]Kind{Reentrant, Plain, Fair, Read, Write}, r.Kind) {
 		l.add("kind", "%s", unknownKind(r.Kind))
 	}
+	r.checkRefusal(l, r.refusalOption(), whole)
+	if r.MaxHold != 0 && r.Lease != 0 {
+		l.add("max-hold", "max-hold does not go with lease: a lock with a fixed lease is not renewed and ends with the lease; remove one of them")
+	}
+}
+
+// refusalOption returns the option that says what happens if a call is refused.
+func (r *Rule) refusalOption() string {
+	if r.Verb == Limit {
+		return "on-limit"
+	}
+	return "on-timeout"
+}
+
+// checkRefusal checks what happens if a call is refused.
+func (r *Rule) checkRefusal(l *list, option string, whole bool) {
 	switch known := slices.Contains([]OnTimeout{Error, Zero, Panic, Call}, r.OnTimeout); {
 	case r.OnTimeout == "" && r.Fallback == "":
 	case r.OnTimeout == "proceed":
-		l.add("on-timeout", "on-timeout=proceed would run the work without its lock: use error, skip, panic or call:f")
+		l.add(option, "%s=proceed would run the work without its %s: use error, skip, panic or call:f", option, r.Verb)
 	case r.OnTimeout != "" && !known:
-		l.add("on-timeout", "%s", unknownWord("on-timeout", r.OnTimeout, Error, Zero, Panic, "call:f"))
+		l.add(option, "%s", unknownWord(option, r.OnTimeout, Error, Zero, Panic, "call:f"))
 	case r.OnTimeout == Call && whole && r.Fallback == "":
-		l.add("on-timeout", "on-timeout=call needs a function with the same parameters and results, as in on-timeout=call:busy")
+		l.add(option, "%s=call needs a function with the same parameters and results, as in %[1]s=call:busy", option)
 	case r.OnTimeout != Call && r.Fallback != "":
-		l.add("on-timeout", "%s is only called with on-timeout=call:%[1]s", shorten(r.Fallback))
-	}
-	if r.MaxHold != 0 && r.Lease != 0 {
-		l.add("max-hold", "max-hold does not go with lease: a lock with a fixed lease is not renewed and ends with the lease; remove one of them")
+		l.add(option, "%s is only called with %s=call:%[1]s", shorten(r.Fallback), option)
 	}
 }
 

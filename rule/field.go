@@ -19,9 +19,11 @@ type field struct {
 }
 
 var (
-	all    = []Verb{Lock, Once, Submit}
+	all    = []Verb{Lock, Once, Submit, Limit}
+	leased = []Verb{Lock, Once, Submit}
 	locks  = []Verb{Lock}
 	guards = []Verb{Once, Submit}
+	limits = []Verb{Limit}
 )
 
 // fields are in canonical order.
@@ -32,15 +34,18 @@ var fields = []field{
 	expression("ctx", all, func(r *Rule) *string { return &r.Ctx }),
 	word("kind", locks, func(r *Rule) *Kind { return &r.Kind }),
 	span("wait", all, func(r *Rule) *time.Duration { return &r.Wait }),
-	span("lease", all, func(r *Rule) *time.Duration { return &r.Lease }),
-	span("max-hold", all, func(r *Rule) *time.Duration { return &r.MaxHold }),
-	{"on-timeout", locks, setOnTimeout, getOnTimeout},
+	span("lease", leased, func(r *Rule) *time.Duration { return &r.Lease }),
+	span("max-hold", leased, func(r *Rule) *time.Duration { return &r.MaxHold }),
+	{"rate", limits, setRate, func(r *Rule) string { return r.Rate.String() }},
+	text("zone", limits, func(r *Rule) *string { return &r.Zone }),
+	refusal("on-timeout", Lock),
+	refusal("on-limit", Limit),
 	word("after", guards, func(r *Rule) *guard.After { return &r.After }),
 	span("window", guards, func(r *Rule) *time.Duration { return &r.Window }),
 	span("retain", guards, func(r *Rule) *time.Duration { return &r.Retain }),
 	word("scope", guards, func(r *Rule) *guard.Scope { return &r.Scope }),
 	word("on-duplicate", guards, func(r *Rule) *guard.OnDuplicate { return &r.OnDuplicate }),
-	word("on-error", guards, func(r *Rule) *guard.After { return &r.OnError }),
+	word("on-error", []Verb{Once, Submit, Limit}, func(r *Rule) *guard.After { return &r.OnError }),
 	word("on-unknown", guards, func(r *Rule) *guard.OnUnknown { return &r.OnUnknown }),
 	word("on-down", guards, func(r *Rule) *guard.OnDown { return &r.OnDown }),
 	span("local-cache", guards, func(r *Rule) *time.Duration { return &r.LocalCache }),
@@ -170,23 +175,34 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-func setOnTimeout(r *Rule, value string) error {
-	what, expr, called := strings.Cut(value, ":")
-	if called && OnTimeout(what) != Call {
-		return fmt.Errorf("on-timeout=%s: only call takes a value, as in on-timeout=call:busy", shorten(value))
-	}
-	if called && expr == "" {
-		return fmt.Errorf("on-timeout=call: needs a function with the same parameters and results, as in on-timeout=call:busy")
-	}
-	r.OnTimeout, r.Fallback = OnTimeout(what), expr
-	return nil
+// refusal is the option of a verb with what happens if it refuses a call.
+func refusal(name string, v Verb) field {
+	return field{name, []Verb{v},
+		func(r *Rule, value string) error {
+			what, expr, called := strings.Cut(value, ":")
+			if called && OnTimeout(what) != Call {
+				return fmt.Errorf("%s=%s: only call takes a value, as in %[1]s=call:busy", name, shorten(value))
+			}
+			if called && expr == "" {
+				return fmt.Errorf("%s=call: needs a function with the same parameters and results, as in %[1]s=call:busy", name)
+			}
+			r.OnTimeout, r.Fallback = OnTimeout(what), expr
+			return nil
+		},
+		func(r *Rule) string {
+			switch {
+			case r.Verb == Limit && v != Limit || r.Verb != Limit && v == Limit:
+				return "" // the option of another verb
+			case r.Fallback != "":
+				return string(r.OnTimeout) + ":" + r.Fallback
+			}
+			return string(r.OnTimeout)
+		}}
 }
 
-func getOnTimeout(r *Rule) string {
-	if r.Fallback != "" {
-		return string(r.OnTimeout) + ":" + r.Fallback
-	}
-	return string(r.OnTimeout)
+func setRate(r *Rule, value string) (err error) {
+	r.Rate, err = ParseRate(value)
+	return err
 }
 
 func setStatus(r *Rule, value string) error {

@@ -12,6 +12,7 @@ var foreignNames = map[string]string{
 	"keys": "key", "id": "key",
 	"waitTime": "wait", "acquireTimeout": "wait", "timeout": "wait", "tryLock": "wait",
 	"leaseTime": "lease", "expire": "lease", "expireTime": "lease", "ttl": "lease", "expiry": "lease",
+	"permitsPerSecond": "rate", "limit": "rate", "count": "rate", "timezone": "zone",
 	"interval": "window", "durationTime": "window",
 	"prefix": "name", "lockName": "name",
 	"condition": "when", "if": "when", "context": "ctx",
@@ -45,7 +46,14 @@ func unknownOption(v Verb, name string) string {
 
 // misplaced returns the message for an option of another verb.
 func misplaced(v Verb, name string) string {
+	if v == Limit {
+		return misplacedInLimit(name)
+	}
 	switch name {
+	case "rate", "zone", "on-limit":
+		return fmt.Sprintf("%s is for limit: %s does not count calls", name, v)
+	case "on-error":
+		return "on-error is for once, submit and limit: a lock stores nothing after the work"
 	case "on-timeout":
 		return fmt.Sprintf("on-timeout is for lock: with %s use on-duplicate=refuse, wait or skip", v)
 	case "kind":
@@ -56,6 +64,19 @@ func misplaced(v Verb, name string) string {
 		return "window is for once and submit: a lock ends with the work; to refuse repeats, use submit"
 	}
 	return fmt.Sprintf("%s is for once and submit: a lock stores nothing after the work", name)
+}
+
+// misplacedInLimit returns the message for an option of another verb in a limit.
+func misplacedInLimit(name string) string {
+	switch name {
+	case "on-timeout":
+		return "on-timeout is for lock: with limit use on-limit"
+	case "window":
+		return "window is for once and submit: a limit has its window in the rate, as in rate=3/day or rate=5/10m"
+	case "on-down":
+		return "on-down is for once and submit: a limit refuses calls while its engine is down"
+	}
+	return fmt.Sprintf("%s is not for limit, which counts calls: leave it out", name)
 }
 
 // unknownWord returns the message for an invalid value.

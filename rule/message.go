@@ -29,7 +29,7 @@ func (r *Rule) checkMessages(l *list) {
 		case r.OnDuplicate == Skip:
 			l.add(m.option, "the message is never shown with on-duplicate=skip: use on-duplicate=refuse")
 		case r.OnTimeout == Zero || r.OnTimeout == Call:
-			l.add(m.option, "the message is never shown with on-timeout=%s: use on-timeout=error", r.OnTimeout)
+			l.add(m.option, "the message is never shown with %s=%s: use %[1]s=error", r.refusalOption(), r.OnTimeout)
 		case m.option == "message" && r.MessageEN != "" && r.MessageZH != "":
 			l.add(m.option, "message=%s is never shown, because message.en and message.zh are set: remove it", shorten(m.text))
 		}

@@ -11,7 +11,7 @@ import (
 var mistakes = []struct{ line, want string }{
 	// Verbs and names.
 	{"lokc key=id", `1:1: unknown verb "lokc" (did you mean lock?)`},
-	{"cache key=id", `1:1: unknown verb "cache" (there are lock, once and submit)`},
+	{"cache key=id", `1:1: unknown verb "cache" (there are lock, once, submit and limit)`},
 	{"lock kye=id", `1:6: unknown option "kye" (did you mean key?)`},
 	{"lock Wait=3s", `1:6: unknown option "Wait" (did you mean wait?)`},
 	{"lock type=fair", `1:6: unknown option "type" (use kind)`},
@@ -30,6 +30,30 @@ var mistakes = []struct{ line, want string }{
 	{"lock key=id on-down=open", `1:13: on-down is for once and submit: a lock fails if its engine is down; package standby switches to a second engine`},
 	{"once key=id kind=fair", `1:13: kind is for lock: once always runs one call at a time`},
 	{"once key=id on-timeout=skip", `1:13: on-timeout is for lock: with once use on-duplicate=refuse, wait or skip`},
+
+	// Limits.
+	{"limt key=id rate=3/day", `1:1: unknown verb "limt" (did you mean limit?)`},
+	{"limit rate=3/day", `1:1: limit needs a key that identifies the caller: write key=req.UserID`},
+	{"limit key=id", `1:1: limit needs a rate: write rate=3/day or rate=5/10m`},
+	{"limit key=id rate=3", `1:19: rate=3 is not a rate: write a number and a window, as in 3/day or 5/10m`},
+	{"limit key=id rate=x/day", `1:19: rate=x/day is not a rate: write a number and a window, as in 3/day or 5/10m`},
+	{"limit key=id rate=0/day", `1:19: rate=0/day: the number must be from 1 to 100000`},
+	{"limit key=id rate=3/days", `1:19: rate=3/days: did you mean 3/day?`},
+	{"limit key=id rate=3/fortnight", `1:19: rate=3/fortnight: the window is hour, day, week, month or a duration from 1ms to a year: write a number and a window, as in 3/day or 5/10m`},
+	{"limit key=id rate=3/day zone=Mars/Base", `1:30: zone=Mars/Base is not a time zone: use a name such as Asia/Shanghai`},
+	{"limit key=id rate=3/day zone=Local", `1:30: zone=Local is not a time zone: use a name such as Asia/Shanghai`},
+	{"limit key=id rate=3/10m zone=Asia/Shanghai", `1:30: zone=Asia/Shanghai has no effect on a window of 10m, which slides: remove it, or use a rate such as 3/day`},
+	{"limit key=id rate=3/day on-limit=proceed", `1:34: on-limit=proceed would run the work without its limit: use error, skip, panic or call:f`},
+	{"limit key=id rate=3/day on-limit=call:", `1:34: on-limit=call: needs a function with the same parameters and results, as in on-limit=call:busy`},
+	{"limit key=id rate=3/day on-limit=skip message=later", `1:47: the message is never shown with on-limit=skip: use on-limit=error`},
+	{"limit key=id rate=3/day on-error=hold", `1:34: on-error=hold: choose one of free, keep`},
+	{"limit key=id rate=3/day window=5s", `1:25: window is for once and submit: a limit has its window in the rate, as in rate=3/day or rate=5/10m`},
+	{"limit key=id rate=3/day on-timeout=skip", `1:25: on-timeout is for lock: with limit use on-limit`},
+	{"limit key=id rate=3/day on-down=open", `1:25: on-down is for once and submit: a limit refuses calls while its engine is down`},
+	{"limit key=id rate=3/day lease=5s", `1:25: lease is not for limit, which counts calls: leave it out`},
+	{"lock key=id rate=3/day", `1:13: rate is for limit: lock does not count calls`},
+	{"once key=id on-limit=skip", `1:13: on-limit is for limit: once does not count calls`},
+	{"lock key=id on-error=free", `1:13: on-error is for once, submit and limit: a lock stores nothing after the work`},
 
 	// Durations.
 	{"lock wait=3sec", `1:11: wait=3sec is not a duration: use 3s, 500ms, 2m`},

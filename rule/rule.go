@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A Rule is a lock or a guard as data. A zero field means the default. Rules can be
+// A Rule is a lock, a guard or a quota as data. A zero field means the default. Rules can be
 // compared with ==.
 type Rule struct {
 	Verb Verb
@@ -30,7 +30,8 @@ type Rule struct {
 	Kind Kind
 
 	// Wait bounds the wait for a lock; [Try] means one attempt. Default: 5s. For a
-	// guard it bounds the wait of a duplicate if OnDuplicate is Wait. Default: 3s.
+	// guard it bounds the wait of a duplicate if OnDuplicate is Wait. Default: 3s. For a
+	// quota it bounds the wait for a unit. Default: none.
 	Wait time.Duration
 
 	// Lease is how long a lock or claim outlives a holder that crashes. A lock with a
@@ -41,14 +42,21 @@ type Rule struct {
 	// MaxHold bounds how long a lock or claim is renewed.
 	MaxHold time.Duration
 
-	// OnTimeout is what happens if a lock is not acquired in time. Default: Error.
+	// OnTimeout is what happens if a lock is not acquired in time, or if no unit of a
+	// quota is left; for a quota, the option is on-limit. Default: Error.
 	OnTimeout OnTimeout
 
 	// Fallback is the Go expression of OnTimeout Call: a function with the same
 	// parameters and results as the one with the directive.
 	Fallback string
 
-	// The fields of a guard, as in [guard.Policy].
+	// Rate is the number of executions per window that a quota allows, and Zone the time
+	// zone in which calendar windows begin. Default: UTC.
+	Rate Rate
+	Zone string
+
+	// The fields of a guard, as in [guard.Policy]. For a quota, OnError Free means that an
+	// execution that fails gives its unit back.
 	After      guard.After
 	Window     time.Duration // implies After: window
 	Retain     time.Duration
@@ -77,6 +85,7 @@ const (
 	Lock   Verb = "lock"   // one call at a time
 	Once   Verb = "once"   // one run per key; repeated calls get its result
 	Submit Verb = "submit" // one run per key within 5s, as [guard.Form]
+	Limit  Verb = "limit"  // so many runs per key and window
 )
 
 // A Kind is a kind of lock.
@@ -91,7 +100,8 @@ const (
 	Write     Kind = "write"     // excludes readers and other writers
 )
 
-// An OnTimeout is what happens if a lock is not acquired in time.
+// An OnTimeout is what happens if a lock is not acquired in time, or if no unit of a quota
+// is left.
 type OnTimeout string
 
 // The values of OnTimeout.

@@ -38,7 +38,9 @@ var good = map[string]string{
 	"once key=id window=5s":                                                  "once key=id window=5s",
 	"once key=id on-unknown=hold on-error=keep on-down=local local-cache=1s": "once key=id on-error=keep on-unknown=hold on-down=local local-cache=1s",
 	"submit key=id": "submit key=id",
-	"submit key=id window=10s on-duplicate=skip status=423": "submit key=id window=10s on-duplicate=skip status=423",
+	"limit rate=3/day key=id zone=Asia/Shanghai name=o":         "limit name=o key=id rate=3/day zone=Asia/Shanghai",
+	"limit key=id rate=5/600s on-limit=call:busy on-error=free": "limit key=id rate=5/10m on-limit=call:busy on-error=free",
+	"submit key=id window=10s on-duplicate=skip status=423":     "submit key=id window=10s on-duplicate=skip status=423",
 }
 
 func TestPrinting(t *testing.T) {

@@ -72,6 +72,15 @@ func noContext(id string) error { return nil }
 //interlock:submit name=form key=id on-duplicate=skip
 func quiet(ctx context.Context, id string) {}
 
+//interlock:limit name=sms key=user rate=2/day zone=Asia/Shanghai on-limit=call:tooMany
+func sms(ctx context.Context, user string) string { return "sent" }
+
+func tooMany(context.Context, string) string { return "refused" }
+
+//interlock:once name=mail key=id
+//interlock:limit name=mail key=user rate=1/1h
+func mail(ctx context.Context, user, id string) error { return nil }
+
 type inner struct{ id string }
 
 //interlock:lock name=inner key=i.id
@@ -103,6 +112,12 @@ func TestAll(t *testing.T) {
 	const want = "s <nil> 9 0 7 true 1 a <nil> 2 <nil> 7 <nil> 7 <nil> <nil> <nil>"
 	if strings.TrimSpace(got) != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := sms(ctx, "a") + sms(ctx, "a") + sms(ctx, "a") + sms(ctx, "b"); got != "sentsentrefusedsent" {
+		t.Errorf("the messages are %s", got)
+	}
+	if first, again, second := mail(ctx, "a", "1"), mail(ctx, "a", "1"), mail(ctx, "a", "2"); first != nil || again != nil || second == nil {
+		t.Errorf("the mails return %v, %v and %v, want only the last refused", first, again, second)
 	}
 }
 `

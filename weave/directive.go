@@ -19,7 +19,7 @@ type directive struct {
 	key  []expr
 	when *expr
 	ctx  *expr
-	call *expr // on-timeout=call:…
+	call *expr // on-timeout=call:… or on-limit=call:…
 
 	shared string // the variable of the context that it shares with other directives, or ""
 }
@@ -97,7 +97,7 @@ func (w *weaver) directive(c *ast.Comment, owner ast.Decl) *directive {
 	d := &directive{pos: c.Slash, verb: verbOf(text)}
 	rest := text[len(d.verb):]
 	if rest != "" && rest[0] != ' ' && rest[0] != '\t' {
-		w.errorf(c.Slash, "//%s%s: want a verb (lock, once or submit) followed by a space", prefix, text)
+		w.errorf(c.Slash, "//%s%s: want a verb (lock, once, submit or limit) followed by a space", prefix, text)
 		return nil
 	}
 	fn, ok := owner.(*ast.FuncDecl)
@@ -150,7 +150,7 @@ func (w *weaver) interpret(d *directive, o option) {
 		d.when = w.single(d, o)
 	case "ctx":
 		d.ctx = w.single(d, o)
-	case "on-timeout":
+	case "on-timeout", "on-limit":
 		if fn, ok := strings.CutPrefix(o.value, "call:"); ok {
 			d.call = w.single(d, option{o.name, fn, o.at + token.Pos(len("call:"))})
 		}
@@ -158,7 +158,18 @@ func (w *weaver) interpret(d *directive, o option) {
 }
 
 // guards reports whether the directive is a guard.
-func (d *directive) guards() bool { return d.rule.Verb != rule.Lock }
+func (d *directive) guards() bool { return d.rule.Verb == rule.Once || d.rule.Verb == rule.Submit }
+
+// method returns the method of a call that the directive becomes.
+func (d *directive) method() string {
+	switch d.rule.Verb {
+	case rule.Lock:
+		return "Lock"
+	case rule.Limit:
+		return "Limit"
+	}
+	return "Once"
+}
 
 // mistake reports a mistake in a directive.
 func (w *weaver) mistake(d *directive, pos token.Pos, format string, args ...any) {
@@ -166,5 +177,5 @@ func (w *weaver) mistake(d *directive, pos token.Pos, format string, args ...any
 }
 
 func known(verb string) bool {
-	return slices.Contains([]rule.Verb{rule.Lock, rule.Once, rule.Submit}, rule.Verb(verb))
+	return slices.Contains([]rule.Verb{rule.Lock, rule.Once, rule.Submit, rule.Limit}, rule.Verb(verb))
 }

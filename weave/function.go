@@ -29,8 +29,8 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 		w.checkSignature(d, sig)
 		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name, HasContext: sig.ctx != ""}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
-		site.Bound = d.shared == "" && w.bindContext(d, sig).reachesBody()
-		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && !site.Bound
+		site.Bound = d.rule.Verb != rule.Limit && d.shared == "" && w.bindContext(d, sig).reachesBody()
+		site.Apart = d.rule.Verb == rule.Lock && d.ctx != nil && d.rule.Kind != rule.Plain && !site.Bound
 		text.WriteString(w.statements(d, sig, i, w.site(d, site), guarded))
 		sites = append(sites, site)
 	}
@@ -74,14 +74,11 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string, gua
 	case h.to != "":
 		got = h.to + "="
 	}
-	verb, args := "Lock", []string{h.from, "&" + site, w.keyText(d)}
-	if d.guards() {
-		verb = "Once"
-	}
+	args := []string{h.from, "&" + site, w.keyText(d)}
 	if !guarded {
 		args = append(args, sig.errp())
 	}
-	text := fmt.Sprintf("%s_ilcall.%s(%s);if _ilcall.Refused{%s};%s", got, verb, strings.Join(args, ","), w.refusal(d, sig), after)
+	text := fmt.Sprintf("%s_ilcall.%s(%s);if _ilcall.Refused{%s};%s", got, d.method(), strings.Join(args, ","), w.refusal(d, sig), after)
 	if d.when == nil {
 		return w.line(d.pos) + text
 	}
@@ -103,7 +100,7 @@ func hasComposite(e ast.Expr) bool {
 	return found
 }
 
-// refusal returns the statements of a function that did not get its lock. They call the
+// refusal returns the statements of a function that did not get its lock or unit. They call the
 // fallback if Busy says so. After other failures the function returns.
 func (w *weaver) refusal(d *directive, sig signature) string {
 	if d.call == nil {

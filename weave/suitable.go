@@ -46,8 +46,14 @@ func (w *weaver) distinct(dirs []*directive, name string) bool {
 
 // checkSignature checks a directive against the signature of its function.
 func (w *weaver) checkSignature(d *directive, sig signature) {
-	if d.rule.Verb == rule.Lock {
+	switch d.rule.Verb {
+	case rule.Lock:
 		w.checkLockSignature(d, sig)
+		return
+	case rule.Limit:
+		if sig.err == "" && (d.rule.OnTimeout == "" || d.rule.OnTimeout == rule.Error) {
+			w.errorf(d.pos, "//%slimit on %s: the function has no error result, so choose what happens when no unit is left: on-limit=skip, on-limit=panic or on-limit=call:FUNC", prefix, sig.name)
+		}
 		return
 	}
 	if sig.err == "" && d.rule.OnDuplicate != rule.Skip {

@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A Call is one call of a function with locks. The function defers [Call.Done] before its
+// A Call is one call of a function with locks or quotas. The function defers [Call.Done] before its
 // first directive.
 //
 // Every woven package compiles the code for the types of its Calls, so no field or method
 // mentions a generic type.
 type Call struct {
 	Refused bool // the function must return at once
-	Busy    bool // the function must return the results of its fallback: see on-timeout=call
+	Busy    bool // the function must return the results of its fallback: see on-timeout=call and on-limit=call
 
 	count int
 	few   [2]held // the first two, which need no allocation
 	more  []held
 }
 
-// A held is the lock or claim of a directive.
+// A held is the lock, claim or unit of a directive.
 type held interface {
 	// end releases it. The function has ended in this way, with this error and these results.
 	end(how ending, err error, outs []any) error
@@ -61,11 +61,32 @@ func (c *Call) Lock(ctx context.Context, s *Site, key Key, errp *error) context.
 	return ctx
 }
 
-// Done releases the locks, the lower first. errp is a parameter and not a field of c, so
+// Limit takes a unit of the quota of a site, and returns ctx. If the call is Refused, *errp
+// has the reason, as with [Call.Lock].
+func (c *Call) Limit(ctx context.Context, s *Site, key Key, errp *error) context.Context {
+	st := load(s)
+	unit, err := st.take(ctx, key)
+	if err == nil {
+		c.push(unitHeld{unit, st.rule.OnError == guard.Free})
+		return ctx
+	}
+	if st.err != nil {
+		st.calledWith(interlock.From(ctx))
+	}
+	c.Busy = st.refuse(err, errp)
+	c.Refused = true
+	return ctx
+}
+
+// Done ends the directives, the lower first. errp is a parameter and not a field of c, so
 // that the error is not allocated.
 func (c *Call) Done(errp *error) {
+	how := finished
+	if c.Refused {
+		how = notStarted
+	}
 	if c.count > 0 {
-		c.end(finished, errp, nil)
+		c.end(how, errp, nil)
 	}
 }
 
@@ -103,6 +124,13 @@ func Guarded(errp *error, outs ...any) *GuardedCall {
 //go:noinline
 func (c *GuardedCall) Lock(ctx context.Context, s *Site, key Key) context.Context {
 	return c.Call.Lock(ctx, s, key, c.errp)
+}
+
+// Limit is [Call.Limit]. It is not inlined, for the same reason.
+//
+//go:noinline
+func (c *GuardedCall) Limit(ctx context.Context, s *Site, key Key) context.Context {
+	return c.Call.Limit(ctx, s, key, c.errp)
 }
 
 // Once claims the key of a site and returns the context for the work. If the call is
@@ -190,6 +218,19 @@ func addLoss(errp *error, lost error) {
 type lockHeld struct{ hold *interlock.Hold }
 
 func (l lockHeld) end(ending, error, []any) error { return l.hold.Unlock() }
+
+// A unitHeld is the unit that a directive has taken.
+type unitHeld struct {
+	unit      *interlock.QuotaUnit
+	onFailure bool // a call that fails gives the unit back
+}
+
+func (u unitHeld) end(how ending, err error, _ []any) error {
+	if how == notStarted || how == finished && (u.onFailure && err != nil || interlock.GivesBack(err)) {
+		_ = u.unit.GiveBack(context.Background()) // if it fails, the unit counts until its window ends
+	}
+	return nil
+}
 
 // A claimHeld is the claim of a directive.
 type claimHeld struct{ claim *guard.Claim[results] }

@@ -16,8 +16,16 @@ func DefaultMessage() guard.Message {
 	}
 }
 
+// limitMessage returns the refusal message of a limit.
+func limitMessage() guard.Message {
+	return guard.Message{
+		"en": "the limit of this period is used up, please try again later",
+		"zh": "当前时段的次数已用完，请稍后再试",
+	}
+}
+
 // message returns the text of a refusal. The message of the directive is for a lock that
-// is held, and for a duplicate. Other causes have their own texts.
+// is held, for a duplicate, and for a call beyond a limit. Other causes have their own texts.
 func (st *state) message(err error) guard.Message {
 	var duplicate *guard.DuplicateError
 	switch {
@@ -30,6 +38,11 @@ func (st *state) message(err error) guard.Message {
 			return m
 		}
 		return DefaultMessage()
+	case errors.Is(err, interlock.ErrQuota):
+		if m := st.rule.Messages(limitMessage()); m != nil {
+			return m
+		}
+		return limitMessage()
 	}
 	for _, c := range causes {
 		for _, cause := range c.errs {

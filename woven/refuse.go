@@ -28,12 +28,13 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // reports that the call is skipped: the function returns no error, but zero values or the
 // results of its fallback.
 //
-// The directive chooses what happens to contended and duplicate calls. Any other failure is
+// The directive chooses what happens to contended and duplicate calls, and to those beyond a
+// limit. Any other failure is
 // stored in *errp. A function without an error result cannot return it: with skip or call
 // the function is skipped, unless the failure is a mistake in the program. Otherwise
 // refuse panics, also if the engine is down.
 func (st *state) refuse(err error, errp *error) (skipped bool) {
-	contended := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate)
+	contended := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate) || errors.Is(err, interlock.ErrQuota)
 	skips := st.rule.OnTimeout == rule.Zero || st.rule.OnTimeout == rule.Call || st.rule.OnDuplicate == rule.Skip
 	panics := st.rule.OnTimeout == rule.Panic
 	switch {

@@ -34,10 +34,11 @@ type Site struct {
 type state struct {
 	site   *Site
 	rule   rule.Rule
-	name   string // the key of calls without key parts
-	prefix string // the start of keys with parts
-	err    error  // not nil if the options are invalid
-	rw     bool   // the lock is an RWMutex
+	name   string           // the key of calls without key parts
+	prefix string           // the start of keys with parts
+	err    error            // not nil if the options are invalid
+	rw     bool             // the lock is an RWMutex
+	window interlock.Window // of a limit
 
 	locks  perClient[interlock.Client]
 	guards perClient[guard.Guard[results]]
@@ -70,8 +71,14 @@ func newState(s *Site) *state {
 		st.err = fmt.Errorf("%w: %w; weave the program again", ErrSite, st.err)
 		return st
 	}
-	if st.rule.Verb == rule.Lock {
+	switch st.rule.Verb {
+	case rule.Lock:
 		st.rw = st.rule.Kind == rule.Read || st.rule.Kind == rule.Write
+		return st
+	case rule.Limit:
+		if st.window, st.err = st.rule.QuotaWindow(); st.err != nil {
+			st.err = fmt.Errorf("%w: %w", ErrSite, st.err)
+		}
 		return st
 	}
 	st.policy = st.rule.Policy()
@@ -103,12 +110,12 @@ func fit(name string) string {
 	return hash + "-" + strings.ToValidUTF8(name[len(name)-(most-len(hash)-1):], "")
 }
 
-// key returns the key of a lock at the engine.
+// key returns the key of a lock or a quota at the engine.
 func (st *state) key(k Key) (string, error) {
 	switch {
 	case st.err != nil:
 		return "", st.err
-	case st.rule.Verb != rule.Lock:
+	case st.rule.Verb != rule.Lock && st.rule.Verb != rule.Limit:
 		return "", fmt.Errorf("%w: the site is a guard", ErrSite)
 	case k.parts == 0:
 		return st.name, nil
@@ -170,8 +177,8 @@ func (st *state) guardKey(k Key) (guard.Key, error) {
 	switch {
 	case st.err != nil:
 		return guard.Key{}, st.err
-	case st.rule.Verb == rule.Lock:
-		return guard.Key{}, fmt.Errorf("%w: the site is a lock", ErrSite)
+	case st.rule.Verb == rule.Lock || st.rule.Verb == rule.Limit:
+		return guard.Key{}, fmt.Errorf("%w: the site is a %s", ErrSite, st.rule.Verb)
 	}
 	if err := k.check(); err != nil {
 		return guard.Key{}, err

@@ -1,0 +1,176 @@
+package interlockhttp_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/interlocktest"
+)
+
+func TestLimit(t *testing.T) {
+	order := func(user string) *http.Request {
+		r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("{}"))
+		if user != "" {
+			r.Header.Set("X-User", user)
+		}
+		return r
+	}
+	serve := func(h http.Handler, r *http.Request) response {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return read(t, w.Result())
+	}
+	user := interlockhttp.Header("X-User")
+	limit := func(t *testing.T, c *interlock.Client, n int, w interlock.Window, opts ...interlockhttp.Option) func(http.Handler) http.Handler {
+		t.Helper()
+		wrap, err := interlockhttp.Limit(c, "orders", n, w, user, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wrap
+	}
+	created := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+
+	t.Run("a request beyond the limit is refused until the window ends", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { // begins at midnight UTC
+			h := limit(t, interlock.New(nil), 2, interlock.PerDay(nil))(created)
+			time.Sleep(6 * time.Hour)
+			for i, want := range []string{`"orders";r=1;t=64800`, `"orders";r=0;t=64800`} {
+				a := serve(h, order("ann-1"))
+				if a.status != http.StatusCreated || a.header.Get("RateLimit") != want || a.header.Get("RateLimit-Policy") != `"orders";q=2;w=86400` {
+					t.Errorf("response %d is %d with the header %v, want RateLimit %s", i+1, a.status, a.header, want)
+				}
+			}
+			a := serve(h, order("ann-1"))
+			p := a.problem(429, interlockhttp.QuotaExceeded)
+			if !p.Retryable || a.header.Get("Retry-After") != "64800" || a.header.Get("RateLimit") != `"orders";r=0;t=64800` {
+				t.Errorf("the refusal is %+v with the header %v", p, a.header)
+			}
+			if a := serve(h, order("bob-1")); a.status != http.StatusCreated {
+				t.Errorf("another user gets %d, want 201", a.status)
+			}
+			time.Sleep(18 * time.Hour)
+			if a := serve(h, order("ann-1")); a.status != http.StatusCreated {
+				t.Errorf("after midnight, the response is %d, want 201", a.status)
+			}
+		})
+	})
+	t.Run("a request without a key is refused, unless the key is optional", func(t *testing.T) {
+		c := interlock.New(nil)
+		serve(limit(t, c, 1, interlock.PerDay(nil))(created), order("")).problem(400, interlockhttp.KeyMissing)
+		if a := serve(limit(t, c, 1, interlock.PerDay(nil), interlockhttp.Optional())(created), order("")); a.status != http.StatusCreated {
+			t.Errorf("the response is %d, want 201", a.status)
+		}
+	})
+	t.Run("a handler that did nothing gives its unit back", func(t *testing.T) {
+		outcome := interlockhttp.NotExecuted
+		h := limit(t, interlock.New(nil), 1, interlock.PerDay(nil))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !interlockhttp.Settle(r.Context(), outcome) {
+				t.Error("Settle found no request")
+			}
+			w.WriteHeader(http.StatusTeapot)
+		}))
+		for range 3 {
+			if a := serve(h, order("ann-1")); a.status != http.StatusTeapot {
+				t.Errorf("the response is %d, want 418", a.status)
+			}
+		}
+		outcome = interlockhttp.Failed
+		if a := serve(h, order("ann-1")); a.status != http.StatusTeapot {
+			t.Errorf("the response is %d, want 418", a.status)
+		}
+		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
+	})
+	t.Run("inside of Once, a replay takes no unit and a refusal is not kept", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := interlock.New(nil)
+			once := interlockhttp.Must(interlockhttp.Once(c, guard.Policy{Name: "order"}, interlockhttp.User(func(r *http.Request) string { return r.Header.Get("X-User") })))
+			h := once.Wrap(limit(t, c, 1, interlock.PerDay(nil))(created))
+			send := func(key string) response {
+				r := order("ann-1")
+				r.Header.Set("Idempotency-Key", `"`+key+`"`)
+				return serve(h, r)
+			}
+			for range 2 {
+				if a := send("key-0001"); a.status != http.StatusCreated {
+					t.Errorf("the response is %d, want 201", a.status)
+				}
+			}
+			send("key-0002").problem(429, interlockhttp.QuotaExceeded)
+			time.Sleep(24 * time.Hour)
+			if a := send("key-0002"); a.status != http.StatusCreated {
+				t.Errorf("on the next day, the response is %d, want 201", a.status)
+			}
+		})
+	})
+	t.Run("the outcome that a handler states reaches the guard around the limit", func(t *testing.T) {
+		c := interlock.New(nil)
+		once := interlockhttp.Must(interlockhttp.Once(c, guard.Policy{Name: "order"}, interlockhttp.User(func(r *http.Request) string { return r.Header.Get("X-User") })))
+		h := once.Wrap(limit(t, c, 5, interlock.PerDay(nil))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			interlockhttp.Settle(r.Context(), interlockhttp.Unknown)
+			w.WriteHeader(http.StatusCreated)
+		})))
+		r := func() *http.Request {
+			r := order("ann-1")
+			r.Header.Set("Idempotency-Key", `"key-0001"`)
+			return r
+		}
+		serve(h, r())
+		serve(h, r()).problem(409, interlockhttp.OutcomeUnknown)
+	})
+	t.Run("while the engine is down, requests are refused", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := interlocktest.New(t)
+			w.Fail(interlocktest.Take)
+			serve(limit(t, interlock.New(w.Engine()), 1, interlock.PerDay(nil))(created), order("ann-1")).problem(503, interlockhttp.StoreUnavailable)
+		})
+	})
+	t.Run("in shadow mode, refusals are reported and the handler runs", func(t *testing.T) {
+		var seen []interlockhttp.Code
+		h := limit(t, interlock.New(nil), 1, interlock.Sliding(time.Hour), interlockhttp.Shadow(func(s interlockhttp.Shadowed) { seen = append(seen, s.Problem.Code) }))(created)
+		for range 3 {
+			if a := serve(h, order("ann-1")); a.status != http.StatusCreated {
+				t.Errorf("the response is %d, want 201", a.status)
+			}
+		}
+		if len(seen) != 2 || seen[0] != interlockhttp.QuotaExceeded {
+			t.Errorf("the reports are %v, want two of %s", seen, interlockhttp.QuotaExceeded)
+		}
+	})
+	t.Run("mistakes are found at set-up", func(t *testing.T) {
+		c := interlock.New(nil)
+		for name, err := range map[string]error{
+			"no client":      limitError(nil, "orders", 1, interlock.PerDay(nil), user),
+			"no name":        limitError(c, "", 1, interlock.PerDay(nil), user),
+			"no units":       limitError(c, "orders", 0, interlock.PerDay(nil), user),
+			"no window":      limitError(c, "orders", 1, interlock.Window{}, user),
+			"no source":      limitError(c, "orders", 1, interlock.PerDay(nil), interlockhttp.Source{}),
+			"a guard option": limitError(c, "orders", 1, interlock.PerDay(nil), user, interlockhttp.Tee()),
+			"a lock option":  limitError(c, "orders", 1, interlock.PerDay(nil), user, interlockhttp.Locking(interlock.Fair())),
+			"no quota in With": func() error {
+				_, err := interlockhttp.LimitWith("orders", interlock.PerDay(nil), nil, user)
+				return err
+			}(),
+		} {
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		if err := limitError(c, "orders", 0, interlock.PerDay(nil), user); !errors.Is(err, interlock.ErrOption) {
+			t.Errorf("the error is %v, want %v", err, interlock.ErrOption)
+		}
+	})
+}
+
+func limitError(c *interlock.Client, name string, n int, w interlock.Window, source interlockhttp.Source, opts ...interlockhttp.Option) error {
+	_, err := interlockhttp.Limit(c, name, n, w, source, opts...)
+	return err
+}
