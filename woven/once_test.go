@@ -287,6 +287,7 @@ func TestALostClaimReturnsErrLost(t *testing.T) {
 		if !errors.Is(err, interlock.ErrLost) {
 			t.Errorf("got %v, want ErrLost", err)
 		}
+		synctest.Wait() // the loss is counted after the work was canceled
 		if n := client.Stats().Lost; n != 1 {
 			t.Errorf("the client counts %d lost claims, want 1", n)
 		}
