@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/interlockhttp"
-	"github.com/interlock-go/interlock/rule"
 )
 
 // An Event is one rule's work on one request. Method, Path and the key of a lock are the
 // client's bytes: escape them before you print them.
 type Event struct {
 	Rule    string  `json:"rule"`           // the rule's name
-	Verb    string  `json:"verb"`           // lock, once or submit
+	Verb    string  `json:"verb"`           // lock, once, submit or limit
 	Key     string  `json:"key"`            // the lock's key or, for a guard, the id of its record; as the admin API lists it
 	Outcome string  `json:"outcome"`        // ran, replayed, refused, waited, unguarded, local, shadowed, unknown, failed
 	Code    string  `json:"code,omitempty"` // the code of the problem, if the request was refused
@@ -30,7 +29,7 @@ const waitThreshold = 5 * time.Millisecond
 // outcome names what the rule did with the request; h is the response header. The order of
 // the cases matters: several can hold, and the first one tells an operator the most.
 func (s *ruleStep) outcome(h http.Header) string {
-	guarded := s.rule.Do.Verb != rule.Lock
+	guarded := s.rule.Do.Verb.Guards()
 	switch {
 	case s.shadow:
 		return "shadowed"

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/gateway/config"
-	"github.com/interlock-go/interlock/rule"
 )
 
 // A forgottenRule is a rule whose records no longer match after a reload.
@@ -29,7 +28,7 @@ func forgotten(before, after *snapshot) (all []forgottenRule) {
 	}
 	for i := range oldConfig.Rules {
 		oldRule := &oldConfig.Rules[i]
-		if oldRule.Do.Verb == rule.Lock || oldRule.Shadow {
+		if !oldRule.Do.Verb.Guards() || oldRule.Shadow {
 			continue
 		}
 		var changed []string

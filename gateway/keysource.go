@@ -31,7 +31,7 @@ func (h *ruleHandler) keySource() (interlockhttp.Source, error) {
 		sources[i] = partSource(p)
 	}
 	return interlockhttp.Join(func(r *http.Request, values []string) (string, error) {
-		if bare(h.Key) && h.Do.Verb != rule.Lock {
+		if bare(h.Key) && h.Do.Verb.Guards() {
 			return set(r, values[0]), nil
 		}
 		key, err := h.Key.Key(partValues{parts, values})

@@ -30,7 +30,7 @@ func newMatcher(m config.Match, verb rule.Verb) (*matcher, error) {
 		return nil, err
 	}
 	host := bareHost(m.Host)
-	matcher := &matcher{Match: m, path: p, host: host, name: host + p.text, guarded: verb != rule.Lock}
+	matcher := &matcher{Match: m, path: p, host: host, name: host + p.text, guarded: verb.Guards()}
 	for _, text := range m.Also {
 		also, err := parsePattern(text)
 		if err != nil {

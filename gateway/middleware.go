@@ -17,10 +17,10 @@ import (
 type middleware struct {
 	handler http.Handler
 	name    string                      // the rule's name
-	close   func(context.Context) error // nil for a lock, which keeps no state
-	stats   func() guard.Stats          // nil for a lock
+	close   func(context.Context) error // nil for a lock or a limit, which keep no state
+	stats   func() guard.Stats          // nil for a lock or a limit
 
-	// outcome returns the outcome that a status implies; nil for a lock.
+	// outcome returns the outcome that a status implies; nil for a lock or a limit.
 	outcome func(status int) interlockhttp.Outcome
 }
 
@@ -42,10 +42,13 @@ func newMiddleware(h *ruleHandler, client *interlock.Client, s *settings) (*midd
 	if err != nil {
 		return nil, err
 	}
-	// Package interlockhttp has a lock, which stores nothing, and a guard, which keeps
-	// records.
-	if h.Do.Verb == rule.Lock {
+	// Package interlockhttp has a lock, which stores nothing, a limit, which counts, and a
+	// guard, which keeps records.
+	switch h.Do.Verb {
+	case rule.Lock:
 		return newLock(h, client, source, opts)
+	case rule.Limit:
+		return newLimit(h, client, source, opts)
 	}
 	return newGuard(h, client, s, append(opts, interlockhttp.Key(source)))
 }
@@ -64,6 +67,31 @@ func newLock(h *ruleHandler, client *interlock.Client, source interlockhttp.Sour
 		return nil, err
 	}
 	return &middleware{handler: wrap(http.HandlerFunc(runInner)), name: h.Do.Name}, nil
+}
+
+// newLimit returns the middleware of a limit rule. With on-error: free, a response of 400 or
+// more gives the unit back.
+func newLimit(h *ruleHandler, client *interlock.Client, source interlockhttp.Source, opts []interlockhttp.Option) (*middleware, error) {
+	if h.Message != nil {
+		opts = append(opts, interlockhttp.Message(interlockhttp.QuotaExceeded, h.Message))
+	}
+	window, err := h.Do.QuotaWindow()
+	if err != nil {
+		return nil, err
+	}
+	do, free := h.Do, h.Do.OnError == guard.Free
+	wrap, err := interlockhttp.LimitWith(do.Name, window, func(key string) *interlock.Quota { return do.Quota(client, key, window) }, source, opts...)
+	if err != nil {
+		return nil, err
+	}
+	run := func(w http.ResponseWriter, r *http.Request) {
+		response := &recorder{ResponseWriter: w}
+		runInner(response, r)
+		if free && response.status >= http.StatusBadRequest {
+			interlockhttp.GiveBack(r.Context())
+		}
+	}
+	return &middleware{handler: wrap(http.HandlerFunc(run)), name: do.Name}, nil
 }
 
 // changing are the methods that a once or submit rule guards if it names none. GET, HEAD,

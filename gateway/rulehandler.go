@@ -27,13 +27,16 @@ type ruleHandler struct {
 // keeps reports whether the rule stores responses before it sends them.
 func (h *ruleHandler) keeps() bool { return h.Do.Verb == rule.Once && !h.Tee && !h.Shadow }
 
-// fence returns the fence of the rule's lock or claim, to which ctx belongs.
+// fence returns the fence of the rule's lock or claim, to which ctx belongs. A limit has
+// none.
 func (h *ruleHandler) fence(ctx context.Context) uint64 {
-	if h.Do.Verb == rule.Lock {
-		fence, _ := ctx.Value(fenceKey{}).(uint64)
-		return fence
+	var fence uint64
+	switch {
+	case h.Do.Verb == rule.Lock:
+		fence, _ = ctx.Value(fenceKey{}).(uint64)
+	case h.Do.Verb.Guards():
+		fence, _ = guard.Fence(ctx)
 	}
-	fence, _ := guard.Fence(ctx)
 	return fence
 }
 
@@ -49,7 +52,7 @@ func fieldsOf(r *config.Rule, p config.Principal) (fields []string, query bool) 
 	for name := range r.Match.Header {
 		add(name)
 	}
-	if r.Do.Verb != rule.Lock {
+	if r.Do.Verb.Guards() {
 		names := r.FingerprintHeaders
 		if names == nil {
 			names = interlockhttp.DefaultFingerprintHeaders()

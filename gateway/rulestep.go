@@ -12,7 +12,6 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
-	"github.com/interlock-go/interlock/rule"
 )
 
 // A ruleStep is one rule's work on one request. Package interlockhttp calls back with a
@@ -89,7 +88,7 @@ func runInner(w http.ResponseWriter, r *http.Request) {
 // admit returns the reason to refuse a request before the middleware runs, or nil.
 func (s *ruleStep) admit(w http.ResponseWriter, r *http.Request) *interlockhttp.Problem {
 	h := s.rule
-	if h.Do.Verb != rule.Lock && len(h.Methods) == 0 && !slices.Contains(changing, r.Method) {
+	if h.Do.Verb.Guards() && len(h.Methods) == 0 && !slices.Contains(changing, r.Method) {
 		return ambiguous("the method %.20q may or may not change something", r.Method)
 	}
 	// After an upgrade, requests would pass on the connection without their rules.
@@ -139,13 +138,13 @@ func (s *ruleStep) refuse(w http.ResponseWriter, r *http.Request, p *interlockht
 	p.ServeHTTP(w, r)
 }
 
-// setKey records the key, and returns it as the engine gets it. The key of a lock starts
-// with the rule's name, as with directives. So a rule and a directive with the same name
+// setKey records the key, and returns it as the engine gets it. The key of a lock or a quota
+// starts with the rule's name, as with directives. So a rule and a directive with the same name
 // exclude each other.
 func (s *ruleStep) setKey(key string) string {
 	h := s.rule
 	constant := h.Key != nil && h.Key.Constant() && h.Key.String() == h.Do.Name // one lock for the whole rule
-	if h.Do.Verb == rule.Lock && h.Do.Name != "" && !constant {
+	if !h.Do.Verb.Guards() && h.Do.Name != "" && !constant {
 		key = interlock.Key(h.Do.Name) + ":" + key
 	}
 	s.key = key
@@ -153,9 +152,9 @@ func (s *ruleStep) setKey(key string) string {
 }
 
 // id returns the lock or record of the request as the admin API lists it: the key of a
-// lock, or the id of a record, which reveals neither the user nor the client's key.
+// lock or a quota, or the id of a record, which reveals neither the user nor the client's key.
 func (s *ruleStep) id() string {
-	if s.rule.Do.Verb == rule.Lock {
+	if !s.rule.Do.Verb.Guards() {
 		return s.key
 	}
 	return s.record

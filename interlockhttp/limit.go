@@ -126,7 +126,7 @@ func (q *request) runUnit(l *limit, unit *interlock.QuotaUnit) {
 	r := q.Request.WithContext(ctx)
 	defer q.copyBack(r)
 	q.next.ServeHTTP(q.w, r)
-	if ctx.notExecuted.Load() {
+	if ctx.notExecuted.Load() || ctx.giveBack.Load() {
 		_ = unit.GiveBack(ctx) // if it fails, the unit counts until its window ends
 	}
 }
@@ -157,7 +157,8 @@ func (l *limit) problem(err error, h http.Header) *Problem {
 type unitContext struct {
 	context.Context
 	outer       *unitContext // of an outer limit, or nil
-	notExecuted atomic.Bool
+	notExecuted atomic.Bool  // the outcome of the handler
+	giveBack    atomic.Bool  // see GiveBack
 }
 
 type unitKey struct{}
@@ -168,6 +169,16 @@ func (u *unitContext) Value(key any) any {
 		return u
 	}
 	return u.Context.Value(key)
+}
+
+// GiveBack makes the innermost [Limit] around a handler give its unit back, whatever the
+// outcome of the request is. It reports false if there is no limit.
+func GiveBack(ctx context.Context) bool {
+	u, _ := ctx.Value(unitKey{}).(*unitContext)
+	if u != nil {
+		u.giveBack.Store(true)
+	}
+	return u != nil
 }
 
 // settleUnits tells all limits around a handler what it did, and reports whether there are

@@ -88,6 +88,9 @@ const (
 	Limit  Verb = "limit"  // so many runs per key and window
 )
 
+// Guards reports whether a rule with the verb is a guard, which stores records.
+func (v Verb) Guards() bool { return v == Once || v == Submit }
+
 // A Kind is a kind of lock.
 type Kind string
 

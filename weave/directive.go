@@ -158,7 +158,7 @@ func (w *weaver) interpret(d *directive, o option) {
 }
 
 // guards reports whether the directive is a guard.
-func (d *directive) guards() bool { return d.rule.Verb == rule.Once || d.rule.Verb == rule.Submit }
+func (d *directive) guards() bool { return d.rule.Verb.Guards() }
 
 // method returns the method of a call that the directive becomes.
 func (d *directive) method() string {

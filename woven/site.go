@@ -115,7 +115,7 @@ func (st *state) key(k Key) (string, error) {
 	switch {
 	case st.err != nil:
 		return "", st.err
-	case st.rule.Verb != rule.Lock && st.rule.Verb != rule.Limit:
+	case st.rule.Verb.Guards():
 		return "", fmt.Errorf("%w: the site is a guard", ErrSite)
 	case k.parts == 0:
 		return st.name, nil
@@ -177,7 +177,7 @@ func (st *state) guardKey(k Key) (guard.Key, error) {
 	switch {
 	case st.err != nil:
 		return guard.Key{}, st.err
-	case st.rule.Verb == rule.Lock || st.rule.Verb == rule.Limit:
+	case !st.rule.Verb.Guards():
 		return guard.Key{}, fmt.Errorf("%w: the site is a %s", ErrSite, st.rule.Verb)
 	}
 	if err := k.check(); err != nil {

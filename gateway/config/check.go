@@ -153,21 +153,21 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 		r.errorf(place, Conflict, "shorten it, or write longest-lease: "+durationText(lease)+" under engine, in the file of every gateway",
 			"the engine grants no lease of %s: its longest lease is %s", durationText(lease), durationText(c.Engine.LongestLease))
 	}
-	if d.Do.Verb == rule.Lock {
-		// These fields concern stored responses and tokens, which a lock does not have.
+	if !d.Do.Verb.Guards() {
+		// These fields concern stored responses and tokens, which only a guard has.
 		for _, name := range []string{"tee", "form", "fingerprint-headers", "not-executed", "keep-redirects"} {
 			if d.node.has(name) {
-				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a lock", name)
+				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a %s", name, d.Do.Verb)
 			}
 		}
 		if d.hasToken {
-			r.errorf(verb.at, Conflict, "write once or submit", "a token is valid once, and cannot be the key of a lock")
+			r.errorf(verb.at, Conflict, "write once or submit", "a token is valid once, and cannot be the key of a %s", d.Do.Verb)
 		}
 		return
 	}
 	for _, m := range d.Match.Methods {
 		if slices.Contains(safeMethods, m) {
-			r.errorf(d.node.field("match").at, Conflict, "leave "+m+" out, or write lock", "%s changes nothing, and cannot be guarded by %s", m, d.Do.Verb)
+			r.errorf(d.node.field("match").at, Conflict, "leave "+m+" out, or write lock or limit", "%s changes nothing, and cannot be guarded by %s", m, d.Do.Verb)
 		}
 	}
 	if n := d.node.field("retain"); n != nil && d.Policy.Retain < time.Second {
@@ -258,7 +258,7 @@ func (r *reader) checkSameName(a, b *Rule) {
 	switch {
 	case a.Do.Verb != b.Do.Verb:
 		r.errorf(b.At, Conflict, "give one of them another name", "%s is the name of this %s and of the %s on line %d", b.Do.Name, b.Do.Verb, a.Do.Verb, a.At.Line)
-	case a.Do.Verb != rule.Lock && !reflect.DeepEqual(a.Policy, b.Policy):
+	case a.Do.Verb.Guards() && !reflect.DeepEqual(a.Policy, b.Policy):
 		r.errorf(b.At, Conflict, "give one of them another name, or share a preset", "the rule on line %d has the same name %s, but another policy", a.At.Line, b.Do.Name)
 	}
 }

@@ -95,12 +95,13 @@ func examples(t *testing.T, page, content string) {
 // TestOptionsMatchRule: a file has the options of package rule, except those for Go code.
 func TestOptionsMatchRule(t *testing.T) {
 	want := []string{}
-	for _, v := range []rule.Verb{rule.Lock, rule.Once, rule.Submit} {
+	for _, v := range []rule.Verb{rule.Lock, rule.Once, rule.Submit, rule.Limit} {
 		want = append(want, v.Names()...)
 	}
 	slices.Sort(want)
 	want = slices.DeleteFunc(slices.Compact(want), func(s string) bool {
-		return slices.Contains([]string{"name", "key", "when", "ctx", "on-timeout", "message.en", "message.zh"}, s) // message is a field with fields
+		return slices.Contains([]string{"name", "key", "when", "ctx", "on-timeout", "on-limit", "message.en", "message.zh", // message is a field with fields
+			"rate", "zone"}, s) // presets do not have them
 	})
 	got := config.Options()
 	slices.Sort(got)

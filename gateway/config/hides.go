@@ -3,8 +3,6 @@ package config
 import (
 	"slices"
 	"strings"
-
-	"github.com/interlock-go/interlock/rule"
 )
 
 // hides reports whether every request of other also matches r. It may miss a case, such as
@@ -22,15 +20,15 @@ func (r *Rule) hides(other *Rule) bool {
 		})
 }
 
-// hidesMethods compares methods. A lock without methods has all of them, and a guard
-// without methods has those that change something.
+// hidesMethods compares methods. A lock or a limit without methods has all of them, and a
+// guard without methods has those that change something.
 func (r *Rule) hidesMethods(other *Rule) bool {
 	a, b := r.Match.Methods, other.Match.Methods
 	switch {
-	case len(a) == 0 && r.Do.Verb == rule.Lock:
+	case len(a) == 0 && !r.Do.Verb.Guards():
 		return true
 	case len(a) == 0:
-		return other.Do.Verb != rule.Lock || len(b) > 0 && !slices.ContainsFunc(b, func(m string) bool { return slices.Contains(safeMethods, m) })
+		return other.Do.Verb.Guards() || len(b) > 0 && !slices.ContainsFunc(b, func(m string) bool { return slices.Contains(safeMethods, m) })
 	}
 	return len(b) > 0 && !slices.ContainsFunc(b, func(m string) bool { return !slices.Contains(a, m) })
 }

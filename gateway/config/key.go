@@ -106,7 +106,7 @@ func (r *reader) checkUntyped(d *ruleDraft, verb pair) {
 	for _, part := range d.Key.Parts() {
 		if part.Place == rule.Path && part.Type == "" {
 			r.warnf(verb.at, BadKey, fmt.Sprintf("write {path.%s:int}, {path.%[1]s:uuid} or {path.%[1]s:lower}", part.Name),
-				"{path.%s} has no type: if the service reads 7 and 007 as one id, they get two locks", part.Name)
+				"{path.%s} has no type: if the service reads 7 and 007 as one id, they get two %ss", part.Name, d.Do.Verb)
 		}
 	}
 }
@@ -122,11 +122,11 @@ var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 // checkKey reports parts of the key that no request of the rule has.
 func (r *reader) checkKey(d *ruleDraft, verb pair) {
 	names := d.Match.wildcards()
-	if d.Key.Constant() && d.Do.Verb != rule.Lock && d.Preset != "import" {
+	if d.Key.Constant() && d.Do.Verb.Guards() && d.Preset != "import" {
 		r.errorf(verb.at, BadKey, fmt.Sprintf("write %s: %s:{header.Idempotency-Key}; if it runs once for all requests, use preset: import", verb.name, d.Do.Name),
 			"the key is constant: every request would get the response to the first")
 	}
-	if d.Do.Verb == rule.Lock {
+	if !d.Do.Verb.Guards() {
 		r.checkUntyped(d, verb)
 	}
 	for _, part := range d.Key.Parts() {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,8 +47,8 @@ func (r *reader) applyOptions(d *ruleDraft, verb pair) {
 func (r *reader) presetFits(d *ruleDraft, s presetOptions, verb pair) bool {
 	at := d.node.field("preset").at
 	switch v := rule.Verb(verb.name); {
-	case v == rule.Lock:
-		r.errorf(at, Conflict, "leave it out, or write once or submit", "presets are for once and submit; a lock has no policy")
+	case !v.Guards():
+		r.errorf(at, Conflict, "leave it out, or write once or submit", "presets are for once and submit; a %s has no policy", v)
 	case s.verbs != nil && !slices.Contains(s.verbs, v) && !d.node.has("after"):
 		what := "refuses repeats, and stores no response"
 		if s.verbs[0] == rule.Once {
@@ -99,7 +100,7 @@ func (r *reader) positionOf(options []rule.Option, a, b string, verb rule.Pos) r
 
 // directiveOption matches an option as written in a directive, name=value.
 // Package rule writes its messages for directives, and this package shows them for files.
-var directiveOption = regexp.MustCompile(`\b(name|kind|wait|lease|max-hold|after|window|retain|scope|on-duplicate|on-error|on-unknown|on-down|local|status|message)=`)
+var directiveOption = regexp.MustCompile(`\b(name|kind|wait|lease|max-hold|after|window|retain|scope|on-duplicate|on-error|on-unknown|on-down|local-cache|status|message|rate|zone)=`)
 
 // Patterns of the messages of package rule.
 var (
@@ -146,12 +147,14 @@ func optionNode(do *rule.Rule, name string) *node {
 // setDefaults fills in the options that a rule leaves out. So Print and the admin API show
 // the options that apply, and new defaults of a later release do not change a printed file.
 func (r *reader) setDefaults(d *ruleDraft) {
-	if d.Do.Verb == rule.Lock {
-		if d.Do.Kind == "" {
-			d.Do.Kind = rule.Reentrant
-		}
-		if d.Do.Wait == 0 {
-			d.Do.Wait = rule.DefaultWait
+	switch d.Do.Verb {
+	case rule.Lock:
+		d.Do.Kind, d.Do.Wait = cmp.Or(d.Do.Kind, rule.Reentrant), cmp.Or(d.Do.Wait, rule.DefaultWait)
+		return
+	case rule.Limit:
+		d.Do.OnError = cmp.Or(d.Do.OnError, guard.Keep)
+		if d.Do.Rate.Per != "" {
+			d.Do.Zone = cmp.Or(d.Do.Zone, "UTC")
 		}
 		return
 	}

@@ -51,11 +51,11 @@ func (r *reader) rule(c *Config, d *ruleDraft) {
 	r.checkRule(c, d, verb)
 }
 
-// verb returns the rule's lock, once or submit field.
+// verb returns the rule's lock, once, submit or limit field.
 func (r *reader) verb(d *ruleDraft) (pair, bool) {
 	switch len(d.verbs) {
 	case 0:
-		r.errorf(d.node.at, Missing, "add lock:, once: or submit: with a key, such as lock: pay:{path.id}", "the rule has no lock, once or submit")
+		r.errorf(d.node.at, Missing, "add lock:, once:, submit: or limit: with a key, such as lock: pay:{path.id}", "the rule has no lock, once, submit or limit")
 		return pair{}, false
 	case 1:
 		return d.verbs[0], true

@@ -33,7 +33,10 @@ func ruleShape() shape[ruleDraft] {
 		verbField("lock", "Requests with one key run one at a time; the others wait.", "pay:{path.id}"),
 		verbField("once", "A request runs once per key; a repeat gets the same response.", "order:{header.Idempotency-Key}"),
 		verbField("submit", "One request per key within a window; repeats are refused.", "form:{body.no}"),
+		verbField("limit", "So many requests per key and window, as rate says; others are refused.", "orders:{jwt.sub}"),
 		option("name", "Name of the rule, which separates its keys from those of others; without it, the text before the first colon of the key.", "", textSchema("pay"), func(d *ruleDraft) *node { return textNode(d.Do.Name) }),
+		limitOption("rate", "How many requests a limit allows per hour, day, week or month, or within a duration.", "", "3/day"),
+		limitOption("zone", "The time zone in which the hours, days, weeks and months of a rate begin.", "UTC", "Asia/Shanghai"),
 		presetField(func(d *ruleDraft) *string { return &d.Preset }),
 	}
 	fields = append(fields, policyFields()...)
@@ -53,10 +56,11 @@ func ruleShape() shape[ruleDraft] {
 
 // ruleHints are hints for options of directives that a file does not have.
 var ruleHints = map[string]string{
-	"key":        "write the key behind lock, once or submit, as in lock: pay:{path.id}",
+	"key":        "write the key behind lock, once, submit or limit, as in lock: pay:{path.id}",
 	"when":       "it is for directives in Go: narrow match instead, for example by header",
 	"ctx":        "it is for directives in Go: leave it out",
 	"on-timeout": "it is for directives: a request that does not get its lock in time is answered with 423",
+	"on-limit":   "it is for directives: a request beyond its limit is answered with 429",
 	"method":     "write the method in match, as in match: POST /orders",
 	"path":       "write the path in match, as in match: POST /orders",
 	"guard":      "write once or submit",
@@ -86,13 +90,18 @@ func policyFields() []field[ruleDraft] {
 		o("retain", "How long a response or an unknown outcome is stored.", "24h", d()),
 		o("scope", "The parts that are equal in duplicates.", "user+key, or key with principal: none", enumSchema("key", "user+key", "user+route+key")),
 		o("on-duplicate", "The response to a duplicate.", "replay, or refuse with submit", enumSchema("refuse", "replay", "wait")),
-		o("on-error", "The record that remains after a 4xx response.", "free", enumSchema("free", "keep")),
+		o("on-error", "The record that remains after a 4xx response; for a limit, whether a response of 400 or more counts.", "free, or keep with limit", enumSchema("free", "keep")),
 		o("on-unknown", "The action if the outcome of the request is unknown.", "hold, or rerun with submit", enumSchema("rerun", "hold")),
 		o("on-down", "The action if the engine does not answer.", "closed, or open with submit", enumSchema("closed", "open", "local")),
 		o("local-cache", "How long this process answers duplicates from its own memory.", "500ms", d()),
 		o("status", "The status of a refusal.", "409, or 429 with submit", &jsonschema.Schema{Type: "integer", Minimum: new(400.0), Maximum: new(599.0)}),
 		messageField,
 	}
+}
+
+// limitOption is an option of a limit. Presets, which are for guards, do not have it.
+func limitOption(name, about, def, example string) field[ruleDraft] {
+	return option(name, about, def, textSchema(example), func(d *ruleDraft) *node { return optionNode(&d.Do, name) })
 }
 
 // option is a field that package rule parses later, in applyOptions.

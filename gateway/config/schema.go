@@ -23,7 +23,7 @@ func Schema() []byte {
 func ruleSchema() *jsonschema.Schema {
 	// In the shape, each verb is optional. reader.verb demands one, and so does OneOf.
 	s := ruleShape().schemaOf()
-	for _, verb := range []string{"lock", "once", "submit"} {
+	for _, verb := range []string{"lock", "once", "submit", "limit"} {
 		s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{verb}})
 	}
 	return s
