@@ -201,3 +201,24 @@ func ExampleMiddleware_Close() {
 	// <nil>
 	// <nil>
 }
+
+// A limit says in each response how many requests are left.
+func ExampleLimit() {
+	orders, err := interlockhttp.Limit(client, "orders", 3, interlock.PerDay(time.UTC), interlockhttp.Header("X-User"))
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", orders(http.HandlerFunc(placeOrder)))
+
+	for range 4 {
+		response := send(mux, "/orders", "", "")
+		left, _, _ := strings.Cut(response.Header().Get("RateLimit"), ";t=")
+		fmt.Println(response.Code, left)
+	}
+	// Output:
+	// 201 "orders";r=2
+	// 201 "orders";r=1
+	// 201 "orders";r=0
+	// 429 "orders";r=0
+}

@@ -14,6 +14,7 @@ local harmless = {
   {'hkeys', key}, {'hlen', key}, {'hrandfield', key}, {'lrange', key, '0', '0'}, {'lpos', key, 'a'},
   {'llen', key}, {'lindex', key, '0'}, {'lrem', key, '0', 'a'}, {'zadd', key, 'x', 'a'}, {'zrem', key, 'a'},
   {'zscore', key, 'a'}, {'zmscore', key, 'a'}, {'zrange', key, '0', '0'}, {'zcard', key}, {'zcount', key, '0', '0'},
+  {'zremrangebyscore', key, 'x', 'x'},
   {'scard', key}, {'sismember', key, 'a'}, {'scan', '0', 'count', '1'}, {'type', key},
   {'pubsub', 'numsub', 'interlock_probe'}, {'publish', 'interlock_client:probe', ''},
 }

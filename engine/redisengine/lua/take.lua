@@ -19,7 +19,7 @@ end
 
 if window > 0 then
   -- The clock may have been set back. Then a unit counts as taken now.
-  for _, late in ipairs(redis.call('ZRANGEBYSCORE', quota, '(' .. string.format('%.0f', now), '+inf')) do
+  for _, late in ipairs(redis.call('ZRANGE', quota, '(' .. string.format('%.0f', now), '+inf', 'BYSCORE')) do
     redis.call('ZADD', quota, string.format('%.0f', now), late)
   end
   redis.call('ZREMRANGEBYSCORE', quota, '-inf', string.format('%.0f', now - window))
