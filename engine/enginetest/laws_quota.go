@@ -231,7 +231,7 @@ var quotaLaws = []Law{
 		}
 	}},
 	{"quota", "a clock set back does not lengthen a window", func(b *testbed) {
-		clock, q := b.clock(), b.quota(1)
+		q, clock := b.quota(1), b.clock()
 		b.takes(q, 1)
 		clock.Step(-time.Hour)
 		b.exceeds(b.quota(1), 1)
@@ -239,8 +239,8 @@ var quotaLaws = []Law{
 		b.takes(b.quota(1), 1)
 	}},
 	{"quota", "a clock set back frees no unit", func(b *testbed) {
-		clock := b.clock()
-		b.takes(b.quota(1), 1)
+		q, clock := b.quota(1), b.clock()
+		b.takes(q, 1)
 		clock.Step(-time.Hour)
 		b.exceeds(b.quota(1), 1)
 		b.sleepMostOfLease()
