@@ -23,6 +23,7 @@ var guardJobs = map[string]func(job, *interlock.Client) error{
 	"work":      workThrough,
 	"load":      load,
 	"register":  registerAll,
+	"quota":     takeUnits,
 	"shop":      runShopServer,
 }
 

@@ -1,0 +1,157 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
+)
+
+// The outcomes of a request for a unit.
+const (
+	unitTaken   = "taken"
+	unitRefused = "refused"
+	unitFailed  = "failed"
+)
+
+// takeUnits is a process that asks for many units of a quota at once.
+func takeUnits(j job, c *interlock.Client) error {
+	q := c.Quota(j.Key, j.Limit, interlock.Sliding(time.Hour))
+	return j.callOnCommand(func() string { return takeUnit(q) })
+}
+
+func takeUnit(q *interlock.Quota) string {
+	switch _, err := q.Take(context.Background()); {
+	case err == nil:
+		return unitTaken
+	case errors.Is(err, interlock.ErrQuota):
+		return unitRefused
+	default:
+		fmt.Fprintln(os.Stderr, "quota:", err)
+		return unitFailed
+	}
+}
+
+// TestQuota asks for more units than there are: in several processes, across midnight in two
+// time zones, and across failovers.
+func TestQuota(t *testing.T) {
+	t.Run("10,000 callers in three processes take exactly the limit", func(t *testing.T) {
+		calls := []int{3333, 3333, 3334}
+		for _, limit := range []int{1, 3, 100} {
+			url := redistest.Start(t).URL() + "?timeout=30s"
+			group := newWorkerGroup(t, len(calls), job{Do: "quota", Redis: url, Key: "orders:ann", Limit: limit})
+			got := group.callAtOnce(calls...)
+			fmt.Printf("quota of %d: %v\n", limit, got)
+			if got[unitTaken] != limit || got[unitRefused] != 10_000-limit {
+				t.Errorf("with a limit of %d, the outcomes are %v", limit, got)
+			}
+		}
+	})
+	t.Run("units are free again at midnight by the server's clock, in each time zone", quotaAtMidnight)
+	t.Run("no failover grants more units than the limit", quotaFailover)
+}
+
+// quotaAtMidnight moves the clock of a server through a day. The clock of this process is in
+// another one.
+func quotaAtMidnight(t *testing.T) {
+	server := redistest.Start(t, redistest.SteppedClock)
+	server.NeedsClock(t)
+	e, err := redisengine.Open(t.Context(), server.URL()+"?timeout=30s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	client := interlock.New(e)
+	quotas := map[string]*interlock.Quota{}
+	for _, zone := range []string{"Asia/Shanghai", "America/New_York"} {
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		quotas[zone] = client.Quota("orders:ann", 2, interlock.PerDay(loc))
+	}
+	left := func(when string, want map[string]int) {
+		t.Helper()
+		for zone, q := range quotas {
+			got := 0
+			for takeUnit(q) == unitTaken {
+				got++
+			}
+			if got != want[zone] {
+				t.Errorf("%s, %d units are left in %s, want %d", when, got, zone, want[zone])
+			}
+		}
+	}
+	// 15:30 UTC is half an hour before midnight in Shanghai, and 10:30 in New York.
+	server.Step(time.Until(time.Date(2030, time.January, 15, 15, 30, 0, 0, time.UTC)))
+	left("before midnight in Shanghai", map[string]int{"Asia/Shanghai": 2, "America/New_York": 2})
+	left("once more", map[string]int{})
+	server.Step(31 * time.Minute)
+	left("after midnight in Shanghai", map[string]int{"Asia/Shanghai": 2})
+	server.Step(13 * time.Hour) // 05:01 UTC is 00:01 in New York
+	left("after midnight in New York", map[string]int{"America/New_York": 2})
+}
+
+// quotaFailover takes units while primaries are killed. All replicas acknowledge each unit.
+func quotaFailover(t *testing.T) {
+	sentinels := redistest.StartSentinel(t)
+	e, err := redisengine.Open(t.Context(), sentinels.URL()+"?acks=all&refresh=200ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const limit, workers = 400, 8
+	q := interlock.New(e).Quota("orders:ann", limit, interlock.Sliding(time.Hour))
+	var granted, unknown atomic.Int64
+	done := make(chan struct{})
+	stopped := make(chan struct{}, workers)
+	for range workers {
+		go func() {
+			defer func() { stopped <- struct{}{} }()
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				switch _, err := q.Take(context.Background()); {
+				case err == nil:
+					granted.Add(1)
+					time.Sleep(200 * time.Millisecond) // so that units are left after the failovers
+				case errors.Is(err, interlock.ErrQuota):
+					return
+				case errors.Is(err, interlock.ErrOutcomeUnknown):
+					unknown.Add(1)
+				}
+			}
+		}()
+	}
+	for range 2 {
+		primary := sentinels.Primary()
+		primary.Kill()
+		sentinels.Successor(primary)
+		primary.Restart()
+		sentinels.Healthy()
+	}
+	before := granted.Load()
+	for range workers {
+		select {
+		case <-stopped:
+		case <-time.After(time.Minute):
+			t.Error("the units were not used up in a minute")
+			close(done)
+			return
+		}
+	}
+	fmt.Printf("quota of %d across 2 failovers: %d granted, %d of them afterwards, %d unknown\n", limit, granted.Load(), granted.Load()-before, unknown.Load())
+	if n := granted.Load(); n > limit || n < limit/2 || n == before {
+		t.Errorf("%d units were granted, %d of them after the failovers; want at most %d, at least half, and some afterwards", n, n-before, limit)
+	}
+}
