@@ -12,14 +12,16 @@ import (
 // engine's queue of fair locks: a mutex and a fair lock of the same key are one lock.
 // A process queues there
 //
-//   - after it was overtaken maxOvertakes times: the holder changed while it
-//     waited, or it was refused again soon after;
+//   - after other processes overtook it maxOvertakes times;
 //   - after maxHandovers+1 grants in a row while other processes waited.
 //
+// An overtake is a change of the holder while the process waits. A refusal of a new
+// attempt's first request also counts, if other processes wanted the lock shortly before.
+//
 // Requests that do not queue may overtake the queue. So a process may be granted the
-// lock maxHandovers+1 times while another one is in the queue, but not more often.
-// The lock is held and released as an ordinary one, so that waiters of other
-// libraries are notified.
+// lock maxHandovers+1 times while another process is in the queue, but not more often.
+// Such a lock is renewed and released like one that was acquired without the queue, so
+// that waiters of other libraries are notified.
 
 const (
 	// maxOvertakes is more than one because every release wakes all processes that
@@ -35,7 +37,8 @@ const (
 	turnMemory = 2 * time.Second
 )
 
-// A turn says how the next leader of a queue asks the engine.
+// A turn says how the next leader of a waitQueue asks the engine. The leader is the
+// goroutine that asks for all waiters of this process.
 type turn struct {
 	taken  int  // grants in a row of this process
 	queues bool // the request queues at the engine
@@ -50,8 +53,8 @@ func (q *waitQueue) nextTurn() turn {
 }
 
 // endTurn counts the grants in a row of this process when it releases the lock.
-// A waiter of another process does not listen all the time, so it counts for a
-// while after it was seen.
+// Waiters of other processes do not listen all the time. So endTurn assumes that they
+// still wait for turnMemory after it last saw a listener.
 func (q *waitQueue) endTurn(g *grant, listeners int) {
 	now := time.Now()
 	if q.sub.active() {
@@ -103,8 +106,7 @@ func (a *attempt) overtakenBy(r rival) bool {
 }
 
 // wasRefused notes that another process has the lock. A process that was overtaken
-// maxOvertakes times queues for a while. A refusal of an attempt's first request also
-// counts as being overtaken, if other processes wanted the lock shortly before.
+// maxOvertakes times queues for a while.
 func (q *waitQueue) wasRefused(overtaken, first bool) {
 	if overtaken || first && q.refused.Before(q.rivalsUntil) {
 		q.overtakes++
@@ -116,7 +118,7 @@ func (q *waitQueue) wasRefused(overtaken, first bool) {
 	q.stayQueued(q.refused)
 }
 
-// stayQueued extends the time for which an overtaken process queues: other
+// stayQueued extends the time for which an overtaken process queues, because other
 // processes still want the lock.
 func (q *waitQueue) stayQueued(now time.Time) {
 	if now.Before(q.overtaken) {
@@ -125,8 +127,9 @@ func (q *waitQueue) stayQueued(now time.Time) {
 }
 
 // stopTurning turns the request into an ordinary one, because the engine refuses to
-// queue it. The client then queues no more requests: for instance, its Redis user lacks
-// the permission. ErrKind is the exception, because it concerns only this key.
+// queue it. The cause usually affects all keys; for example, the Redis user lacks a
+// permission. So the client queues no more requests. The exception is ErrKind, which
+// concerns only this key.
 func (a *attempt) stopTurning(err error) {
 	if !errors.Is(err, engine.ErrKind) {
 		a.mutex.core.queueRefused.Store(true)

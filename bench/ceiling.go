@@ -25,8 +25,8 @@ const (
 	// randPlaceholder is the text that redis-benchmark replaces with twelve digits.
 	randPlaceholder = "__rand_int__"
 
-	// Releases choose keys at random, so some keys are chosen twice. With eight keys
-	// per call, 94 % of the releases find a lock.
+	// A release chooses its key at random, so some keys are chosen twice. prepare creates
+	// eight locks for each release, so that 94 % of the releases find a lock.
 	keysPerRelease = 8
 )
 

@@ -28,8 +28,10 @@ func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger,
 	if err != nil {
 		return nil, err
 	}
+	// A reused middleware keeps the Tokens of an earlier snapshot, so newSnapshot itself
+	// connects the new Tokens to the client.
 	if settings.tokens != nil {
-		settings.tokens.ReportTo(client) // a rule that is reused has earlier ones
+		settings.tokens.ReportTo(client)
 	}
 	s := &snapshot{
 		config: cfg, settings: settings, drained: make(chan struct{}),

@@ -35,7 +35,7 @@ func TestModel(t *testing.T) {
 		{"a lost reply and two grants", porcupine.Illegal, "exclusive 1 unknown, exclusive 2 granted 5, exclusive 1 granted 4"},
 		{"a lost reply does not explain a missing holder", porcupine.Illegal, "exclusive 1 granted 5, exclusive 2 unknown, release 1 already-free"},
 		{"an acquire that arrives late", porcupine.Ok, "exclusive 1 unknown~, exclusive 2 granted 5, release 2 released, exclusive 3 busy, release 1 released"},
-		{"an acquire that arrives after its end", porcupine.Illegal, "exclusive 1 unknown, exclusive 2 granted 5, release 2 released, exclusive 3 busy, release 1 released"},
+		{"an acquire that takes effect after its call returned", porcupine.Illegal, "exclusive 1 unknown, exclusive 2 granted 5, release 2 released, exclusive 3 busy, release 1 released"},
 		{"a release without a reply", porcupine.Ok, "exclusive 1 granted 5, release 1 unknown, exclusive 2 granted 6, release 1 not-yours"},
 
 		{"a queue that is served in order", porcupine.Ok,

@@ -12,7 +12,7 @@ var settleLaws = []Law{
 		first := b.claimGranted(c)
 		b.settles(settlement(c, engine.Absent), engine.Released)
 		if r := b.recordIs(c, engine.Absent); !same(r, engine.Record{Key: c.Key, Began: r.Began}) {
-			b.errorf("a record that is absent is %s", describe(r))
+			b.errorf("the lookup of an absent record returns %s, want only its key and start time", describe(r))
 		}
 		if r := b.claimGranted(b.claim()); r.Fence <= first.Fence {
 			b.errorf("fence %d follows fence %d, want a higher one", r.Fence, first.Fence)

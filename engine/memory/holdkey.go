@@ -14,8 +14,8 @@ func holdKeyOf(r engine.Request) holdKey { return newHoldKey(r.Kind, r.Holder, r
 // holdKey returns the key of a shared hold or a waiter.
 func (l *entry) holdKey() holdKey { return newHoldKey(l.kind, l.holder, l.attempt) }
 
-// newHoldKey leaves out the attempt of other kinds, so that a holder with several
-// attempts has one hold and one position.
+// newHoldKey leaves out the attempt for kinds other than permits, so that a holder with
+// several attempts has one hold and one position.
 func newHoldKey(kind engine.Kind, holder, attempt string) holdKey {
 	if kind == engine.Permit {
 		return holdKey{kind, holder, attempt}
@@ -23,7 +23,8 @@ func newHoldKey(kind engine.Kind, holder, attempt string) holdKey {
 	return holdKey{kind: kind, holder: holder}
 }
 
-// family returns the first of the kinds that may share a key.
+// family returns one kind for all kinds that may use the same lock key: exclusive and fair
+// requests may, and so may read and write requests.
 func family(k engine.Kind) engine.Kind {
 	switch k {
 	case engine.Fair:

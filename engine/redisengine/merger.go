@@ -20,8 +20,8 @@ const (
 // A merger lets concurrent calls share one call to the server. One script for many locks
 // costs the server less than half as much as one script for each lock.
 //
-// Without concurrency no call waits for another: the first ones are sent directly,
-// and calls that arrive meanwhile form the next batch.
+// The first maxDirect calls are sent directly, so without concurrency no call waits for
+// another. Calls that arrive meanwhile form the next batch.
 type merger struct {
 	exec    func([]*batchItem) error // sends a batch and sets the answer of each item; an error reply changes nothing
 	senders sync.WaitGroup           // goroutines that send batches
@@ -194,7 +194,7 @@ func (item *batchItem) finish() {
 }
 
 // failPending fails the pending calls if err means that the server did not answer the call
-// before them. They must not wait for one timeout after the other.
+// before them. Otherwise they would wait for one timeout after the other.
 func (m *merger) failPending(err error) {
 	if noAnswer(context.Background(), err) == nil {
 		return
@@ -207,7 +207,7 @@ func (m *merger) failPending(err error) {
 }
 
 // noAnswer returns err if it means that the server does not answer, which concerns
-// other calls, too. The end of the caller's context does not.
+// other calls, too. It returns nil for an error reply and if the caller's context has ended.
 func noAnswer(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return nil

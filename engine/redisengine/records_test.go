@@ -56,7 +56,7 @@ func TestRecordFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("a claim over an unknown outcome is marked, and is unknown again if it is abandoned", func(t *testing.T) {
+	t.Run("a claim that takes over an unknown outcome has the mark t; if it is abandoned, the outcome is unknown again", func(t *testing.T) {
 		t.Parallel()
 		c, taken := claim(t, "a1"), claim(t, "a2")
 		result := "interlock:guard:result:{" + c.Key + "}"
@@ -153,7 +153,7 @@ func TestRecordNames(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 
-	t.Run("P5: with the seed's prefix the keys are the seed's", func(t *testing.T) {
+	t.Run("P5: with the prefix of the original specification, the Redis keys have the names that it specifies", func(t *testing.T) {
 		t.Parallel()
 		e := openURL(t, s.URL()+"?records=operation-log:idempotent-")
 		c := claim(t, "a1")
@@ -164,7 +164,7 @@ func TestRecordNames(t *testing.T) {
 		wantTTL(t, s, "operation-log:idempotent-result:{p5}", time.Minute)
 	})
 
-	t.Run("a prefix of keys is a part of the name", func(t *testing.T) {
+	t.Run("an entry's name contains the prefixes of both options, Prefix and Records", func(t *testing.T) {
 		t.Parallel()
 		e := open(t, s, redisengine.Prefix("shop:"), redisengine.Records("once:"))
 		c := claim(t, "a1")

@@ -19,7 +19,7 @@ type ruleDraft struct {
 	options    []rule.Option
 	basePreset string // for a preset: the name of the preset that it builds on
 	hasToken   bool   // the key contains {token}
-	unscoped   bool   // the rule has the default scope, which needs a principal, but no principal
+	unscoped   bool   // the rule has no principal, but its default scope needs one
 	invalid    bool   // a mistake in its options is already reported
 }
 
@@ -56,11 +56,10 @@ func ruleShape() shape[ruleDraft] {
 
 // ruleHints are hints for options of directives that a file does not have.
 var ruleHints = map[string]string{
-	"key":        "write the key behind lock, once, submit or limit, as in lock: pay:{path.id}",
-	"when":       "it is for directives in Go: narrow match instead, for example by header",
-	"ctx":        "it is for directives in Go: leave it out",
-	"on-timeout": "it is for directives: a request that does not get its lock in time is answered with 423",
-	"on-limit":   "it is for directives: a request beyond its limit is answered with 429",
+	"key":        "write the key behind lock, once or submit, as in lock: pay:{path.id}",
+	"when":       "when is only for directives in Go; add conditions to the field match instead, for example a header",
+	"ctx":        "ctx is only for directives in Go; remove it",
+	"on-timeout": "on-timeout is only for directives in Go; the gateway answers 423 to a request that does not get its lock in time",
 	"method":     "write the method in match, as in match: POST /orders",
 	"path":       "write the path in match, as in match: POST /orders",
 	"guard":      "write once or submit",
@@ -82,9 +81,9 @@ func policyFields() []field[ruleDraft] {
 	}
 	return []field[ruleDraft]{
 		o("kind", "The kind of lock.", "reentrant", enumSchema("reentrant", "plain", "fair", "read", "write")),
-		o("wait", "How long a request waits for its lock, 0 for one attempt; with on-duplicate: wait, how long a duplicate waits.", "5s, or 3s", anyOf(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
-		o("lease", "How long a lock or claim survives its holder. A lock with a lease is not renewed.", "30s", d()),
-		o("max-hold", "The longest time that a lock or claim is renewed.", "15m", d()),
+		o("wait", "How long a request waits for its lock, 0 for one attempt; with on-duplicate: wait, how long a duplicate waits.", "5s for a lock, 3s for a duplicate", anyOf(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
+		o("lease", "How long a lock or claim survives its holder. If a rule sets lease, its locks are not renewed; otherwise they are.", "30s", d()),
+		o("max-hold", "The longest time that a lock or claim is renewed.", "no limit for a lock, 15m for a claim", d()),
 		o("after", "The record that remains after success.", "keep, or window with submit", enumSchema("free", "window", "keep")),
 		o("window", "How long repeats are refused, from the start of the request.", "5s with submit", d()),
 		o("retain", "How long a response or an unknown outcome is stored.", "24h", d()),
@@ -264,7 +263,7 @@ func verbField(name, about, example string) field[ruleDraft] {
 	}
 }
 
-// presetField names a preset, of a rule or of another preset.
+// presetField is the field in which a rule or a preset names the preset that it builds on.
 func presetField(ptr func(*ruleDraft) *string) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: "preset", description: "A policy by name: click, form, payment, charge, export, short, long, import, or one under presets.",

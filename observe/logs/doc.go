@@ -8,9 +8,9 @@
 //	err := levels.Set(logs.Locks, slog.LevelDebug) // while the program runs
 //
 // The attribute component of a line names its source: [Locks], [Guards], [Engine] or
-// [Gateway]. Each has its own level. The handler limits floods: of similar lines of a
-// component, the first 100 of each second are written, and the next one counts the others
-// in the attribute skipped.
+// [Gateway]. Each has its own level. To limit floods, the handler writes the first 100
+// similar lines of a component in each second and skips the rest. The next similar line
+// that it writes has the number of skipped lines in the attribute skipped.
 //
 // # What is not promised
 //

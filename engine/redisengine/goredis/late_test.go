@@ -154,7 +154,7 @@ func TestOvertakenAcquires(t *testing.T) {
 				d.arrive()
 				eventually(t, "the lock is free", func() bool { return s.Must("EXISTS", r.Key) == "0" })
 			})
-			t.Run("a "+name+" caller does not queue again for a "+kind.String()+" lock", func(t *testing.T) {
+			t.Run("a "+name+" caller's late acquire does not enter the queue of a "+kind.String()+" lock", func(t *testing.T) {
 				t.Parallel()
 				s, e, h := openTurnstile(t, kind)
 				holder := requestBy(t, bob)
@@ -190,7 +190,9 @@ func TestOvertakenAcquires(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- acquire(e, r)(ctx) }()
-		time.Sleep(50 * time.Millisecond) // until the call waits for a batch; a shorter time fails nothing
+		// Now the call waits for a batch. If the sleep is too short, the test passes
+		// without testing a batch.
+		time.Sleep(50 * time.Millisecond)
 		first.arrive()
 		batch := <-h.held
 		cancel()
