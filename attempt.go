@@ -46,7 +46,7 @@ type outage struct {
 	since    time.Time
 	failures int
 	err      error         // the last failure; nil if the engine answers
-	lease    time.Duration // if above zero, the engine is too slow for leases up to this length, and only for those
+	lease    time.Duration // if above zero, the engine is not down, but too slow for leases up to this length
 }
 
 // after returns the outage with one more failure.
@@ -61,8 +61,9 @@ func (o outage) after(err error, lease time.Duration) outage {
 	return o
 }
 
-// of returns the outage as seen by a caller with the given lease that arrived at
-// since. It returns the zero value if the outage does not affect the caller.
+// of returns the outage for a caller with the given lease that arrived at the time since.
+// Failures before that time do not count. If the outage does not affect the caller, of
+// returns the zero value.
 func (o outage) of(lease time.Duration, since time.Time) outage {
 	if o.err == nil || o.lease > 0 && lease > o.lease {
 		return outage{}
@@ -199,7 +200,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	if m.opts.poll != nil && !listen {
 		return a.poll(), nil
 	}
-	a.sub.subscribe(m.core, a.asHeld()) // the channel of the key, which every leader uses
+	a.sub.subscribe(m.core, a.asHeld()) // turning or not, all leaders use the same channel
 	pause := retry.MaxPoll
 	if a.turning() {
 		pause = turnLease / 2
@@ -258,7 +259,7 @@ func (a *attempt) failure(err error) error {
 	return fmt.Errorf("interlock: acquire %q: %w", a.req.Key, err)
 }
 
-// withCause adds to a failure why it was not retried.
+// withCause adds the reason why a failure was not retried.
 func withCause(err, cause error) error { return fmt.Errorf("%w (%w)", err, cause) }
 
 // asBusy is errors.As without an allocation in the common case.

@@ -6,7 +6,7 @@ import (
 )
 
 // Call calls fn while holding lock and returns its result. If the lock is
-// contended, it calls the fallback ([OrElse], [OrZero], [OrValue]); without one
+// contended, it calls the fallback ([OrElse], [OrZero], [OrValue]); without a fallback,
 // the error matches [ErrContended]. With a nil lock, fn runs without a lock.
 //
 //	stock, err := interlock.Call(ctx, client.Mutex("stock:42", interlock.Wait(time.Second)),

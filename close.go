@@ -14,7 +14,7 @@ import (
 // Close refuses new locks, ends all waiting with [ErrClosed], and waits until
 // every lock is released or ctx is done. Locks still held then are released;
 // their holders lose them with ErrClosed as the reason, and the error of Close
-// says how many there were. Renewal stops last.
+// says how many locks that were. Renewal stops last.
 //
 // When Close returns, no goroutine of the client is left, unless ctx was done
 // and the engine did not answer for another 2 seconds. Close also runs the

@@ -47,10 +47,10 @@
 //
 // # Leases
 //
-// If its holder dies, a lock survives for its lease. Default: 30s, and the watchdog renews it
-// every 10s until Unlock, even if the context was cancelled: cancelling asks the
-// work to stop, and Unlock says that it has. A lease set with [Lease] is not renewed.
-// [MaxHold] bounds renewal.
+// A lock survives a dead holder for the length of its lease. Default: 30s. The watchdog
+// renews the lease every 10s until Unlock, even after the context was cancelled.
+// Cancelling asks the work to stop; Unlock says that the work has stopped. A lease set
+// with [Lease] is not renewed. [MaxHold] bounds renewal.
 //
 // # Errors
 //
@@ -61,13 +61,13 @@
 //
 // # What is not promised
 //
-// A lease cannot stop a process that was paused until its lease expired and that
-// continues before it checks its context. No lock with a lease can. Where a late
-// write would do harm, pass [Hold.Fence] to the store and let it refuse any fence
-// lower than one it has seen.
+// A process may be paused until its lease has expired, and then write before it checks
+// its context. No lock with a lease can prevent that. Where a late write would do harm,
+// pass [Hold.Fence] to the store and let the store refuse any fence lower than the
+// highest it has seen.
 //
 // A lock lasts only as long as the engine remembers it. A Redis restarted without
 // persistence, or a replica promoted before it received the write, may grant the
-// lock again. The first holder learns of it at its next renewal, and its fence is
-// lower. The README lists the guarantees of each engine.
+// lock again. The first holder learns of it at its next renewal, and its fence is lower
+// than the second holder's. The README lists the guarantees of each engine.
 package interlock

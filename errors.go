@@ -79,7 +79,7 @@ var (
 // A ContendedError names the holder of a lock and says when to retry.
 type ContendedError struct {
 	Key        string
-	Holder     string        // the holder id at the engine, or that of the first waiter; Error shows a hash of it
+	Holder     string        // the id of the holder, or of the first waiter if the lock is free; Error shows a hash of it
 	Self       bool          // the caller's own context holds it
 	RetryAfter time.Duration // time until the holder's lease expires, unless it is renewed
 	Ahead      int           // waiters before the caller, if the kind has a queue
@@ -126,7 +126,7 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 // Unwrap returns the reason of the loss.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// errWaited is the cause of a context that Wait bounds.
+// errWaited is the cause of a context that ended because the time set by Wait passed.
 var errWaited = errors.New("waited as long as Wait allows")
 
 // unanswered returns the error of a caller that gave up before any answer. It

@@ -210,7 +210,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(4, 0, 1, 2, 3)
 	}},
-	{"fair and plain are one lock", func(t *testing.T, w *world) {
+	{"a fair and a plain lock of one key are the same lock", func(t *testing.T, w *world) {
 		_, fair := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		wantBusy(t, w.another().Mutex("k:1"))
 		unlock(t, fair)

@@ -89,7 +89,7 @@ var faultLaws = []law{
 			wantErr(t, err, interlock.ErrUnavailable)
 		})
 	}},
-	{"an outage lasts as long for queued waiters as for the leader", func(t *testing.T, w *world) {
+	{"in an outage, queued waiters give up when the leader does", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		wantIn(t, 3*time.Second, 5*time.Second, func() {
 			together(20, func(int) {
@@ -99,7 +99,7 @@ var faultLaws = []law{
 			})
 		})
 	}},
-	{"a single attempt behind a waiting leader ends before the leader's outage", func(t *testing.T, w *world) {
+	{"in an outage, a single attempt gives up before the leader that it waits behind", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		go func() { _, _, _ = w.client.Mutex("k:1").Lock(t.Context()) }()
 		synctest.Wait()
@@ -221,7 +221,7 @@ var faultLaws = []law{
 		}
 		wantIn(t, 1900*time.Millisecond, 2*time.Second, func() { wantErr(t, hold.Unlock(), interlock.ErrOutcomeUnknown) })
 	}},
-	{"a failed release is counted even without a caller (L4)", func(t *testing.T, w *world) {
+	{"a failed release is counted even if its caller was cancelled (L4)", func(t *testing.T, w *world) {
 		for range 300 { // in most rounds the cancellation and the release coincide
 			_, hold := lock(t, w.client.Mutex("k:1"))
 			ctx, cancel := context.WithCancel(t.Context())

@@ -51,10 +51,10 @@ func (h *Hold) Holder() string {
 }
 
 // Fence returns a number that grows with every change of holder. Pass it to the
-// store that the lock protects. A store that refuses a lower fence than it has
-// seen is safe from a holder that was paused while its lock was lost.
+// store that the lock protects. A store that refuses any fence lower than the highest it
+// has seen is safe from a holder that was paused while its lock was lost.
 //
-// See [Fenced] for how strictly it grows. The hold of a [Multi] returns the
+// See [Fenced] for how strictly fences grow. The hold of a [Multi] returns the
 // highest fence of its parts; use [Hold.Parts] for each.
 func (h *Hold) Fence() uint64 {
 	if h.lease != nil {
@@ -68,7 +68,7 @@ func (h *Hold) Fence() uint64 {
 }
 
 // Left returns how long the lock is held for certain without a renewal. It is
-// zero when the lock, or one of several, was lost or released.
+// zero when the lock, or one lock of a [Multi], was lost or released.
 func (h *Hold) Left() time.Duration {
 	if h.lease != nil {
 		return h.lease.left()
@@ -80,7 +80,7 @@ func (h *Hold) Left() time.Duration {
 	return least
 }
 
-// Local reports whether the lock, or one of several, is valid in this process
+// Local reports whether the lock, or one lock of a [Multi], is valid in this process
 // only, because its engine has degraded to local locks. Other processes may hold
 // it as well. See package standby.
 func (h *Hold) Local() bool {

@@ -43,7 +43,7 @@ func (c *Client) observeEngine() {
 	}
 	events := &c.core.events
 	for _, f := range c.opts.observers {
-		run := trace.Both(nil, func(later func()) { later() }) // without its panics
+		run := trace.Both(nil, func(later func()) { later() }) // recovers panics of later
 		stop := c.core.caps.Observe(func(call engine.ServerCall) {
 			if later := f(call); later != nil {
 				events.Add(func() { run(later) })
@@ -80,8 +80,9 @@ func (c *Client) Values(key any) []any {
 // Exemplars returns the function of [WithExemplars], or nil.
 func (c *Client) Exemplars() func(context.Context) string { return c.opts.traceID }
 
-// Shared returns the value that packages on top of this one keep with the client under
-// key, and calls create for the first one. Clients made by [Client.With] share it.
+// Shared returns the value that the client keeps under key, and calls create if there is
+// none yet. Packages on top of this one use it. Clients made by [Client.With] share the
+// values.
 func (c *Client) Shared(key any, create func() any) any {
 	if v, ok := c.core.shared.Load(key); ok {
 		return v

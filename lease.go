@@ -121,7 +121,7 @@ func (l *lease) unlock() error {
 	case !last:
 		return nil
 	}
-	l.core.tasks.Begin() // before the watchdog forgets the lease, so that Close always waits for one of the two
+	l.core.tasks.Begin() // before the watchdog forgets the lease, so that Close always finds a task or a lease to wait for
 	defer l.core.tasks.End()
 	l.core.watchdog.Remove(l)
 	l.End(ErrReleased)

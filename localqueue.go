@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// A localQueue queues the goroutines of this process by key. One goroutine per key
-// leads: it asks the engine. The others wait behind it in a waitQueue.
+// A localQueue queues the goroutines of this process by key. One goroutine per key, the
+// leader, asks the engine. The others wait behind it in a waitQueue.
 type localQueue struct {
 	core   *core
 	seed   maphash.Seed
@@ -66,8 +66,8 @@ func (q *localQueue) acquire(ctx context.Context, m *Mutex, once bool) (grant, e
 	return q.enter(ctx, m, once, time.Time{}, outage{})
 }
 
-// enter is acquire for a caller that arrived at since and has seen the outage o. A
-// zero since means now.
+// enter is acquire for a caller that arrived at the time since and has seen the outage o.
+// If since is zero, the caller arrives now.
 func (q *localQueue) enter(ctx context.Context, m *Mutex, once bool, since time.Time, o outage) (grant, error) {
 	s := q.shard(m.key)
 	s.mu.Lock()
@@ -107,9 +107,9 @@ func (q *localQueue) acquireDirect(ctx context.Context, m *Mutex, once bool) (gr
 	return a.run(ctx)
 }
 
-// follow answers a single attempt with what the leader finds. If the engine grants
-// the lock, the leader gets it, because the leader asked first. A leader that pauses
-// asks again at once, because the holder that it saw may be gone. The caller has
+// follow answers a single attempt with the leader's result. If the engine grants
+// the lock, the leader gets it, because the leader asked first. follow makes a leader that
+// pauses ask at once, because the holder that the leader saw may be gone. The caller has
 // locked s; follow unlocks it.
 func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, since time.Time) (grant, error) {
 	if wq.granted {
@@ -354,8 +354,8 @@ func (q *localQueue) release(l *lease) (handedOver bool, outcome engine.Outcome,
 	return q.handOver(g, l.opts.terms(), wq, s)
 }
 
-// handOver gives a lock to the next waiter of this process if the two agree on
-// the terms and enough of the lease is left. Otherwise it releases the lock.
+// handOver gives a lock to the next waiter of this process if the waiter has the same
+// terms and enough of the lease is left. Otherwise it releases the lock.
 func (q *localQueue) handOver(g grant, t terms, wq *waitQueue, s *shard) (handedOver bool, outcome engine.Outcome, err error) {
 	now := time.Now()
 	ctx := q.core.detached.Context(now) // one timeout for renewal and release together

@@ -64,7 +64,7 @@ func (m *Multi) acquire(ctx context.Context, once bool) (context.Context, *Hold,
 	}
 	a := multiAcquire{multi: m, ctx: ctx, inner: ctx, once: once, start: time.Now()}
 	a.core = m.locks[0].core
-	a.core.tasks.Begin() // until the watchdog has all leases, so that Close always waits for one of the two
+	a.core.tasks.Begin() // until the watchdog has all leases, so that Close always finds a task or a lease to wait for
 	defer a.core.tasks.End()
 	defer a.rollback() // also if a Backoff of the caller panics
 	if err := a.run(); err != nil {

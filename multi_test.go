@@ -234,7 +234,7 @@ var multiLaws = []law{
 			wantFree(t, w.client.Mutex(k))
 		}
 	}},
-	{"Left of a Multi is that of the lock that expires first", func(t *testing.T, w *world) {
+	{"Left of a Multi is the time left of the lock that expires first", func(t *testing.T, w *world) {
 		_, otherHold := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(time.Second, func() { _ = otherHold.Unlock() })
 		_, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"})) // the first is a second older
@@ -246,7 +246,7 @@ var multiLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"a Multi under a context with one of its locks nests that lock", func(t *testing.T, w *world) {
+	{"a Multi re-enters a lock that its context holds, if it is Reentrant", func(t *testing.T, w *world) {
 		ctx, outer := lock(t, w.client.Mutex("k:2"))
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(ctx)
 		var busy *interlock.ContendedError

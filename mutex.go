@@ -91,8 +91,8 @@ func (m *Mutex) acquire(ctx context.Context, once bool) (context.Context, *Hold,
 	return inner, hold, err
 }
 
-// acquireNew acquires the lock without looking at the holds of ctx. It leaves
-// it to the caller to report a failure.
+// acquireNew acquires the lock without looking at the holds of ctx. The caller reports a
+// failure.
 func (m *Mutex) acquireNew(ctx context.Context, once bool) (context.Context, *Hold, error) {
 	start := time.Now()
 	m.core.tasks.Begin()

@@ -196,7 +196,8 @@ func withClients(ctx context.Context, i engine.Inspector, locks []engine.Lock) (
 	return describe(locks, members), err
 }
 
-// oldestFence is before the first release: a smaller fence is a counter.
+// oldestFence is a time before Interlock's first release. A fence below it is a counter,
+// not a time.
 var oldestFence = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // grantedAt returns when a lock was granted. The fences of our engines are that time in
@@ -277,7 +278,7 @@ func (r *registration) register(life time.Duration) {
 	r.order.Lock()
 	defer r.order.Unlock()
 	if r.core.closed.Load() {
-		life = time.Millisecond // refresh and expire may run in either order
+		life = time.Millisecond // a refresh may run after expire, and must not undo it
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), detach.Timeout)
 	defer cancel()

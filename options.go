@@ -29,8 +29,8 @@ func Lease(d time.Duration) Option {
 	}
 }
 
-// Watchdog sets how long a renewed lock survives its holder. The watchdog renews
-// it every third of that. Default: 30s.
+// Watchdog sets how long a renewed lock survives its holder. The watchdog renews the
+// lock three times in that time. Default: 30s.
 func Watchdog(d time.Duration) Option {
 	return func(o *options) {
 		if d < minLease || d > maxDuration {
@@ -113,9 +113,9 @@ func Options(opts ...Option) Option {
 }
 
 // ObserveEngine calls f after each request to a server of the engine, until the client
-// is closed. f runs in the goroutine of the request, so it must be quick. The function
-// that it returns, unless it is nil, may be slow: it runs in a goroutine of the client
-// that delays no request. Pass the option to [New].
+// is closed. f runs in the goroutine of the request, so it must be quick. If f returns a
+// function, that function may be slow: it runs in a goroutine of the client that delays no
+// request. Pass the option to [New].
 func ObserveEngine(f func(engine.ServerCall) (later func())) Option {
 	return func(o *options) { o.observers = append(slices.Clip(o.observers), f) }
 }
@@ -125,9 +125,9 @@ func WithTrace(t *Trace) Option {
 	return func(o *options) { o.trace = o.trace.and(t) }
 }
 
-// WithExemplars lets histograms keep examples: traceID returns the id of the trace in a
-// context, or "" if there is none. The histograms of locks and guards keep the last traced
-// duration of each bucket with its id; see [Histogram].
+// WithExemplars lets histograms keep examples. traceID must return the id of the trace in
+// a context, or "" if there is none. The histograms of locks and guards keep the last
+// traced duration of each bucket with its trace id; see [Histogram].
 func WithExemplars(traceID func(context.Context) string) Option {
 	return func(o *options) { o.traceID = traceID }
 }
@@ -138,7 +138,7 @@ func WithValue(key, value any) Option {
 	return func(o *options) { o.values = &clientValue{key, value, o.values} }
 }
 
-// A clientValue is a value of WithValue, before those set earlier.
+// A clientValue is an element of the list of values set with WithValue, the latest first.
 type clientValue struct {
 	key, value any
 	next       *clientValue

@@ -48,9 +48,9 @@ func heldBy(ctx context.Context, c *core, key string, kinds ...engine.Kind) *lea
 	return nil
 }
 
-// reenter looks for the lock among the holds of ctx. It returns a new entry into
-// one of them, an error if re-entry is refused, or else the lock to acquire: a
-// writer that reads acquires the read lock as the same holder.
+// reenter looks for the lock among the holds of ctx. It returns a new entry into one of
+// them, an error if re-entry is refused, or else the lock to acquire. If ctx holds the
+// write lock and asks for the read lock, the lock to acquire has the writer's holder id.
 func (m *Mutex) reenter(ctx context.Context) (*Mutex, *Hold, error) {
 	if ctx.Value(leaseKey{}) == nil {
 		return m, nil, nil

@@ -148,7 +148,7 @@ var ownershipLaws = []law{
 		unlock(t, b)
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"a named owner enters in the same process past the queue", func(t *testing.T, w *world) {
+	{"a named owner enters its lock in the same process without waiting in the queue", func(t *testing.T, w *world) {
 		ctx := interlock.WithOwner(t.Context(), "saga-7")
 		_, a, err := w.client.Mutex("k:1").Lock(ctx)
 		if err != nil {

@@ -235,7 +235,7 @@ var rwmutexLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"each side is reentrant under its context if it is Reentrant", func(t *testing.T, w *world) {
+	{"with Reentrant, a reader may read again under its context, and a writer may write again", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1", interlock.Reentrant())
 		for _, side := range []interlock.Locker{m.Read(), m.Write()} {
 			ctx, outer := lock(t, side)

@@ -109,7 +109,7 @@ var semaphoreLaws = []law{
 		unlock(t, firstHold)
 		unlock(t, secondHold)
 	}},
-	{"with fewer permits than are held none is revoked and none is granted", func(t *testing.T, w *world) {
+	{"a limit below the number of held permits revokes none and grants none", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
 		for range 3 {
 			_, h := lock(t, w.client.Semaphore("k:1", 3).Permit())
@@ -122,7 +122,7 @@ var semaphoreLaws = []law{
 		unlock(t, holds[2])
 		wantFree(t, w.another().Semaphore("k:1", 1).Permit())
 	}},
-	{"with more permits than before more are granted", func(t *testing.T, w *world) {
+	{"a higher limit than before grants more permits", func(t *testing.T, w *world) {
 		_, firstHold := lock(t, w.client.Semaphore("k:1", 1).Permit())
 		_, secondHold := lock(t, w.another().Semaphore("k:1", 2).Permit())
 		unlock(t, firstHold)

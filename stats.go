@@ -99,12 +99,13 @@ type TopKey struct {
 	Kind Kind
 
 	// Callers is how often a caller began to wait, or gave up at once, within the last 30
-	// to 60 minutes. A caller counts twice if it waits for this process and then for
-	// another one. The number is too high by at most Error.
+	// to 60 minutes. A caller counts twice if it waits for a holder in this process and then
+	// for one in another process. The number is too high by at most Error.
 	Callers, Error uint64
 
 	// Holder is the present holder if it is in this process, otherwise the last one that
-	// a caller saw. Since is when it acquired the lock; zero if it is in another process.
+	// a caller saw. Since is when the holder acquired the lock; zero if the holder is in
+	// another process.
 	Holder string
 	Since  time.Time
 }
@@ -232,7 +233,7 @@ func lossReason(why error) string {
 // maxNames bounds the names with counters of their own.
 const maxNames = 1000
 
-// otherName is the name for locks with further names.
+// otherName is the name of the counters that all further names share.
 const otherName = "other"
 
 // A statsTable has the counters of each business name and kind.

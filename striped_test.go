@@ -77,7 +77,7 @@ var stripedLaws = []law{
 		})
 		time.Sleep(time.Hour)
 	}},
-	{"under a context with a stripe Do acquires another, or with Reentrant the same", func(t *testing.T, w *world) {
+	{"if its context holds a stripe, Do acquires another one, or with Reentrant the same one", func(t *testing.T, w *world) {
 		for range 20 {
 			s := w.client.Striped("k:1", 2)
 			ctx, hold := lock(t, s.Stripe(0))

@@ -107,7 +107,7 @@ var termsLaws = []law{
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		unlock(t, hold)
 	}},
-	{"a single attempt ahead does not shorten the time of a later one", func(t *testing.T, w *world) {
+	{"a single attempt ahead does not shorten the time that a later single attempt retries", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		go func() { _, _, _ = w.client.Mutex("k:1").TryLock(t.Context()) }()
 		time.Sleep(1200 * time.Millisecond)

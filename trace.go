@@ -20,7 +20,7 @@ import (
 type Trace struct {
 	Waiting       func(Waiting)                  // a lock is held, and the caller begins to wait
 	Acquired      func(Acquired)                 // a lock was acquired
-	Holding       func(Acquired) context.Context // returns the context of the work under the lock, before Acquired
+	Holding       func(Acquired) context.Context // called before Acquired; returns the context of the work under the lock
 	Contended     func(Contended)                // a caller gave up on a held lock
 	Failed        func(Failed)                   // the engine failed
 	Renewed       func(Renewed)                  // a renewal succeeded, or failed and will be retried
@@ -58,7 +58,8 @@ type Acquired struct {
 	Local      bool          // valid in this process only: the engine has degraded
 }
 
-// context and with are for the chain of contexts that Holding makes.
+// context and with let each Holding function start from the context that the one before
+// it returned.
 func (e Acquired) context() context.Context { return e.Context }
 
 func (e Acquired) with(ctx context.Context) Acquired {
@@ -98,7 +99,7 @@ type Failed struct {
 	Kind    Kind
 	Key     string
 	Waited  time.Duration
-	Guard   bool // a call of a guard, whose trace reports it, too
+	Guard   bool // a call of a guard; the guard's own trace reports it, too
 	Err     error
 }
 
@@ -144,7 +145,7 @@ type Lost struct {
 	Fence     uint64
 	Held      time.Duration
 	AtRelease bool  // the engine refused the release, because the caller was no longer the holder
-	Guard     bool  // a claim of a guard, whose trace reports it, too
+	Guard     bool  // a claim of a guard; the guard's own trace reports it, too
 	Err       error // see [LostError]
 }
 
@@ -169,8 +170,8 @@ type Warned struct {
 	Problem string
 }
 
-// and returns a trace that calls t, and then u without its panics. Either may be nil; t
-// comes from and.
+// and returns a trace that calls t and then u, and recovers the panics of u. Either may be
+// nil. Panics of t are recovered already, because and made t.
 func (t *Trace) and(u *Trace) *Trace {
 	switch {
 	case u == nil:

@@ -8,9 +8,9 @@ import (
 )
 
 // A plain mutex has no order across processes, so a process near the engine would
-// always be granted it first. To prevent that, processes take turns. They use the
-// engine's queue of fair locks: a mutex and a fair lock of the same key are one lock.
-// A process queues there
+// always be granted the lock first. To prevent that, processes take turns. They use the
+// engine's queue of fair locks, because a mutex and a fair lock of the same key are one
+// lock. A process queues there
 //
 //   - after other processes overtook it maxOvertakes times;
 //   - after maxHandovers+1 grants in a row while other processes waited.

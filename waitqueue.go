@@ -108,7 +108,7 @@ func (r rival) left() time.Duration {
 }
 
 // contended returns the error of a caller that did not get the lock, because the
-// rival holds it. Err is why the caller stopped waiting.
+// rival holds it. err is why the caller stopped waiting.
 func (r rival) contended(key string, err error) *ContendedError {
 	return &ContendedError{Key: key, Holder: r.holder, RetryAfter: r.left(), Ahead: r.ahead, Err: err}
 }
@@ -226,7 +226,7 @@ func (q *waitQueue) grantedTo(r rival) {
 }
 
 // leaderFailed makes the next waiter the leader, because the last one did not get
-// the lock. Err is why; it is nil if the last leader's own context ended.
+// the lock. err is the reason; it is nil if the last leader's own context ended.
 func (q *waitQueue) leaderFailed(s *shard, m *Mutex, err error) {
 	if err != nil && engine.Temporary(err) {
 		q.failWaiters(m.key)
@@ -249,7 +249,8 @@ func (q *waitQueue) failWaiters(key string) {
 }
 
 // passes reports whether a caller with the given lease may ask the engine beside the
-// leader: the leader's lease is too short for a slow engine, and this one is longer.
+// leader. It may if the engine is too slow for the leader's lease, and the caller's lease
+// is longer.
 func (q *waitQueue) passes(lease time.Duration) bool {
 	return q.outage.lease > 0 && lease > q.outage.lease
 }
@@ -336,8 +337,8 @@ const (
 // yieldDelay returns how long this process waits before it asks for a lock that
 // it has just released. If another process listens, it waits two round trips and
 // jitter, so that the other process is notified and asks first. A process that
-// was overtaken queues at the engine instead. It yields only after several grants
-// in a row, in case the other process cannot queue there.
+// was overtaken queues at the engine instead. Such a process yields only after several
+// grants in a row, in case the other process cannot queue there.
 func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration, turns bool) time.Duration {
 	if q.sub.active() {
 		listeners--

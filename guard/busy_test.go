@@ -27,8 +27,8 @@ func busyClient(e engine.Engine) *interlock.Client {
 	return interlock.New(e, interlock.WithTrace(interlock.Log(logger)), guard.TraceGuards(guard.Log(logger)), interlock.WithExemplars(traceID))
 }
 
-// busyTrace returns a trace that changes the context of the work, has the longest id, and
-// panics otherwise.
+// busyTrace returns a trace whose Executing changes the context of the work and returns the
+// longest possible id. Its other functions panic.
 func busyTrace() *guard.Trace {
 	return &guard.Trace{
 		Executing: func(e guard.Executing) (context.Context, string) {

@@ -26,8 +26,8 @@ type Claim[T any] struct {
 func (c *Claim[T]) Result() (result T, ok bool) { return c.value, c.replayed }
 
 // Fence returns a number that grows with every claim of the key, or zero without a
-// claim. Pass it to the stores that the work changes: a store that refuses lower
-// numbers than it has seen is safe from work that outlives its claim.
+// claim. Pass it to the stores that the work changes: a store that refuses any number lower
+// than the highest it has seen is safe from work that outlives its claim.
 func (c *Claim[T]) Fence() uint64 { return c.claim.fence }
 
 // Unguarded returns why the work runs without a claim; nil if it has one. See [Open].
@@ -81,10 +81,10 @@ func (c *Claim[T]) Complete(v T) error {
 // Fail settles the claim of work that failed and left nothing behind. Depending on
 // [Policy.OnError] the next call runs, or gets the text of err.
 //
-// The work may have had its effect all the same if err is a transport error, such as a
-// timeout or a broken connection, if it was made by [OutcomeUnknown], or if the claim's
-// context has ended. Then Fail does what Abandon does, unless err was made by [NotExecuted]. See
-// [Classify].
+// Fail does what Abandon does if the work may have had its effect all the same: if err is a
+// transport error, such as a timeout or a broken connection, if err was made by
+// [OutcomeUnknown], or if the claim's context has ended. The exception is an err made by
+// [NotExecuted]. See [Classify].
 func (c *Claim[T]) Fail(err error) error {
 	if c.replayed || c.claim.ledger == nil {
 		return c.claim.closeUnguarded()
@@ -151,7 +151,7 @@ func (k *claim) mayHaveHappened(err error) bool {
 	return classify(err, k.core.policy.Classify) == ClassUnknown
 }
 
-// withLoss adds to the work's error that the claim was lost, if it was.
+// withLoss adds the loss of the claim, if it was lost, to the work's error.
 func (c *Claim[T]) withLoss(err, settled error) error {
 	if isLost(settled) && !isLost(err) {
 		return errors.Join(err, settled)

@@ -124,8 +124,9 @@ var afterSending = []error{
 	syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 }
 
-// transportTexts are prefixes of error texts: of errors that package net/http does not
-// export, and of gRPC and the MySQL driver, which this package does not import.
+// transportTexts are the prefixes by which transport errors are recognised if there is no
+// type to compare: package net/http does not export their types, and this package does not
+// import gRPC and the MySQL driver.
 var transportTexts = []string{
 	"http2: ", "net/http: ", "stream error: ", "http: server closed idle connection",
 	"rpc error: code = Canceled ", "rpc error: code = DeadlineExceeded ", "rpc error: code = Unavailable ",

@@ -6,8 +6,8 @@ import (
 )
 
 // A Codec turns results into bytes and back. Records outlive a release of the
-// program, so a codec must read what an older one wrote. A record that it cannot
-// read is neither replayed nor run again.
+// program, so a codec must read what the codec of an older release wrote. If it cannot read
+// a record, the guard neither replays the result nor runs the work again.
 //
 // If a codec also has a method AppendMarshal(b []byte, v any) ([]byte, error), which
 // appends the encoding to b, the guard calls that instead and saves an allocation.
@@ -29,7 +29,8 @@ type appender interface {
 // records of an older release: keep the old name in its tag until they expire.
 //
 // A number in a value of type any is decoded as a float64, as by encoding/json. If a
-// float64 would lose digits, such as those of a large int64, it is a json.Number.
+// float64 would lose digits, such as those of a large int64, the number is decoded as a
+// json.Number.
 type JSON struct{}
 
 // Marshal implements [Codec].

@@ -168,7 +168,7 @@ type denialError struct {
 func (e *denialError) Error() string { return fmt.Sprintf("guard: claiming %q: %v", e.key, e.err) }
 func (e *denialError) Unwrap() error { return e.err }
 
-// OutcomeUnknown marks err as that of work whose outcome is unknown, such as a request
+// OutcomeUnknown marks err as the error of work whose outcome is unknown, such as a request
 // that got no reply. [Policy.OnUnknown] then decides, not [Policy.OnError].
 func OutcomeUnknown(err error) error {
 	if err == nil {
@@ -177,7 +177,7 @@ func OutcomeUnknown(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
-// NotExecuted marks err as that of work that certainly had no effect, even if err is a
+// NotExecuted marks err as the error of work that certainly had no effect, even if err is a
 // timeout or the context has ended: for instance, the connection was never made, or
 // the transaction was rolled back. [Policy.OnError] then decides.
 func NotExecuted(err error) error {

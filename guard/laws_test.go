@@ -28,7 +28,7 @@ type world struct {
 	memory    *memory.Engine
 	engine    *enginetest.Faulty
 	inProcess bool // its guards use the memory engine directly, where no connection can fail
-	traced    bool // its guards have traces that do all they can
+	traced    bool // its guards have the trace of busyTrace
 	closers   []func()
 }
 
@@ -61,7 +61,7 @@ var topics = map[string][]law{
 // waiter behind.
 func TestLaws(t *testing.T) {
 	defer slog.SetDefault(slog.Default())
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // it gets the panics of traces
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the panics of traces are logged there
 	for topic, laws := range topics {
 		t.Run(topic, func(t *testing.T) {
 			for _, l := range laws {

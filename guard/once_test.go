@@ -117,7 +117,7 @@ var onceLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 3)
 	}},
-	{"a submission from another process is accepted the moment the first is done, even by one that was just refused (L5)", func(t *testing.T, w *world) {
+	{"once the first submission is done, another process may submit, even if it was refused a moment ago (L5)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free}
 		g, otherProcess, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
 		wait := startCall(t, g, key, j)

@@ -137,10 +137,11 @@ func Replacing() Option {
 	return func(s *settings) { s.replacing = true }
 }
 
-// Resolver sets the function that finds an unknown outcome, for a policy with OnUnknown
-// [Resolve]: for instance, it looks for the order in the database. It returns the
-// result if the work happened; if it did not, the work runs. With an error, the outcome
-// stays unknown. It is called under the claim, so only one call runs at a time.
+// Resolver sets the function that finds out an unknown outcome, for a policy with OnUnknown
+// [Resolve]. For example, find looks for the order in the database. It returns the result
+// if the work happened. If it reports that the work did not happen, the work runs. If it
+// returns an error, the outcome stays unknown. find is called under the claim, so only one
+// call of it runs at a time.
 func Resolver[T any](find func(ctx context.Context, key Key) (result T, happened bool, err error)) Option {
 	return func(s *settings) {
 		if find == nil {

@@ -20,8 +20,8 @@ type outages struct {
 	byNode map[string]*outage
 }
 
-// An outage is the time during which a node is down. The node of an engine that has only
-// one is "".
+// An outage is the time during which a node is down. If an engine has only one node, the
+// name of the node is "".
 type outage struct{ err error }
 
 // current returns why a node is down, or nil if it is up.

@@ -110,7 +110,7 @@ type OnUnknown string
 
 // The values of OnUnknown.
 const (
-	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice; an outcome that another guard holds stays held
+	Rerun   OnUnknown = "rerun"   // the next call runs, so the work may happen twice; an outcome that another guard holds stays held
 	Hold    OnUnknown = "hold"    // every call gets an *UnknownError, for Policy.Retain or until Guard.Resolve or Guard.Forget
 	Resolve OnUnknown = "resolve" // the next call calls the [Resolver] first
 )

@@ -124,7 +124,7 @@ func (r *Records) Resolve(ctx context.Context, key string, outcome State, result
 	return fmt.Errorf("guard: outcome %v: choose done, failed or absent", outcome)
 }
 
-// guardFor returns a guard for the key that keeps every outcome.
+// guardFor returns a guard for the key. The guard keeps every outcome.
 func (r *Records) guardFor(key string) (*Guard[json.RawMessage], error) {
 	name := guardName(key)
 	if name == "" {

@@ -71,7 +71,7 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 		return err
 	}
 	s.Key, s.Attempt = k.req.Key, k.req.Attempt
-	c.tasks.Begin() // before the watchdog drops the claim, so that Close always waits for one of the two
+	c.tasks.Begin() // before the watchdog drops the claim, so that Close always finds a task or a claim to wait for
 	defer c.tasks.End()
 	out, err := k.sendSettlement(c.settling.Context(now), s)
 	if errors.Is(err, engine.ErrFull) && len(s.Result) > 0 {

@@ -17,9 +17,9 @@ type TokenStats struct {
 	Unknown  uint64 // tokens without a valid signature, or of another user or form
 }
 
-// TokenStatsOf returns the counters of tokens by form: tokens that the guards of a client
-// redeemed, and those issued by Tokens that report to it (see [Tokens.ReportTo]). Forms
-// after the first 1,000 are counted as "other".
+// TokenStatsOf returns the counters of tokens by form. It counts the tokens that the guards
+// of a client redeemed, and the tokens issued by each Tokens that reports to the client (see
+// [Tokens.ReportTo]). Forms after the first 1,000 are counted as "other".
 func TokenStatsOf(client *interlock.Client) map[string]TokenStats {
 	t := tokensOf(client)
 	t.mu.Lock()
@@ -31,8 +31,8 @@ func TokenStatsOf(client *interlock.Client) map[string]TokenStats {
 	return all
 }
 
-// ReportTo counts in a client from now on, for [TokenStatsOf]. The first client also gets
-// the earlier counts. The HTTP middleware and the gateway call it.
+// ReportTo makes t count its tokens in a client from now on, for [TokenStatsOf]. The first
+// client also gets the earlier counts. The HTTP middleware and the gateway call ReportTo.
 func (t *Tokens) ReportTo(client *interlock.Client) {
 	to := tokensOf(client)
 	from := t.counters.Swap(to)
@@ -54,8 +54,8 @@ func (t *Tokens) countIn(form string) *tokenCounters {
 	return t.counters.Load().of(form)
 }
 
-// countToken counts the verdict of a call with a token. A call that got none, such as
-// while the engine is down, counts as nothing.
+// countToken counts a call with a token by its verdict. A call that learned nothing about
+// the token, for example because the engine is down, is not counted.
 func (k *call) countToken(v Verdict, err error) {
 	c := k.core.tokens.of(k.key.Route) // the form
 	switch {

@@ -10,7 +10,7 @@ import (
 
 // A Trace observes a guard. Nil functions are skipped. Renewed and Lost are called one
 // after another in a goroutine of the guard, so that a slow function delays no renewal.
-// The others run in the goroutine of the event, so they must be fast. Panics are
+// The other functions run in the goroutine of the event, so they must be fast. Panics are
 // recovered, and the first of each function is logged to the default logger of log/slog.
 // Keys are hashed, as the engine stores them.
 type Trace struct {
@@ -119,8 +119,8 @@ type Cleaned struct {
 	Err   error // why the claim could not be undone; it will expire
 }
 
-// and returns a trace that calls t, and then u without its panics. Either may be nil; t
-// comes from and.
+// and returns a trace that calls t and then u, and recovers the panics of u. Either may be
+// nil. Panics of t are recovered already, because and made t.
 func (t *Trace) and(u *Trace) *Trace {
 	switch {
 	case u == nil:
@@ -140,7 +140,7 @@ func (t *Trace) and(u *Trace) *Trace {
 
 // bothExecuting returns a function that calls f, and then g with the context that f
 // returned. The id of the execution is the first that is not empty. If g panics or
-// returns no context, it is the one that f returned.
+// returns no context, the context is the one that f returned.
 func bothExecuting(f, g func(Executing) (context.Context, string)) func(Executing) (context.Context, string) {
 	if g == nil {
 		return f

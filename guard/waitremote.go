@@ -9,7 +9,7 @@ import (
 )
 
 // waitRemote waits until another process settles its claim or the claim expires, and
-// asks again. The other callers in this process wait for this one.
+// asks again. The other callers in this process wait for this call.
 func (k *call) waitRemote(ctx context.Context, e *entry, a *answer) (*answer, error) {
 	c := k.core
 	if !c.inflight.addWaiter(e) {

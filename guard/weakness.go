@@ -24,7 +24,8 @@ const (
 const ShortRetain = time.Hour
 
 // Weaknesses returns the weaknesses of a policy that keeps results. Other policies have
-// none: they promise to refuse repeats while the work runs or during their window only.
+// none, because they only promise to refuse repeats while the work runs or during their
+// window.
 func (p Policy) Weaknesses() (found []Weakness) {
 	if p = p.WithDefaults(); p.After != Keep {
 		return nil

@@ -241,8 +241,8 @@ func (c *capture) end() {
 	}
 }
 
-// sniffType records the Content-Type that net/http gives to a response without one, from
-// the body at the time of sending. If net/http sets none, a replay has none either.
+// sniffType records the Content-Type that net/http detects in the body when it sends a
+// response without one. If net/http sets none, a replay has none either.
 func (c *capture) sniffType() {
 	if !c.keeping || !hasBody(c.status) || c.header.has("Content-Type") {
 		return

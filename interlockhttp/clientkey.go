@@ -21,9 +21,10 @@ func NewKey() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// WithKey returns a context whose requests a [Transport] sends with key, also after a
-// restart. Use one key for one intent: a server refuses two different requests under one
-// key, or answers the second with the first response.
+// WithKey returns a context whose requests a [Transport] sends with key. A program that
+// stored the key can repeat a request even after a restart. Use one key for one intent: a
+// server refuses two different requests under one key, or answers the second with the first
+// response.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyed{}, key)
 }

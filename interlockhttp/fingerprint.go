@@ -98,7 +98,7 @@ const fingerprintVersion = "2"
 
 // errBodyGone reports a mistake in the middleware chain. All bodies would look equal, and
 // one request would get the response of another.
-var errBodyGone = errors.New("another middleware consumed the body and did not restore it; put this middleware in front of it")
+var errBodyGone = errors.New("another middleware consumed the body and did not restore it; put this middleware in front of that one")
 
 // fingerprint hashes the content of a request: method, route, path, query, some fields, and
 // the whole body with its type. It uses the n-th secret, or no secret if there are fewer.

@@ -43,7 +43,7 @@ func recordLeft(err error) (time.Duration, bool) {
 }
 
 // contextEnded replaces err if the request's own context ended while it waited for another
-// request. A timeout of the server may have ended it, so the client may still be
+// request. A timeout of the server may have ended the context. Then the client is still
 // connected, and learns that the other request still runs.
 func (q *request) contextEnded(err error) error {
 	p := &q.middleware.policy

@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// Lock returns a middleware that runs one request per key at a time. Others wait for up
-// to 10 seconds, or for interlock.Wait among the lock's options, and are then refused
-// with 423. The lock's key consists of name and the key that source finds. Metrics and
-// traces show the locks under name.
+// Lock returns a middleware that runs one request per key at a time. Other requests wait
+// for up to 10 seconds, or for the time set by interlock.Wait in [Locking], and are then
+// refused with 423. The lock's key consists of name and the key that source finds. Metrics
+// and traces show the locks under name.
 //
 //	pay, err := interlockhttp.Lock(client, "pay", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(3*time.Second)))
 //	…

@@ -215,8 +215,9 @@ func BodyTimeout(d time.Duration) Option {
 }
 
 // Tee sends a response while the handler writes it, and stores it afterwards. Default:
-// the response is stored before it is sent. Then a client that received a response always
-// gets the same one again, but a response that the handler flushes is not kept. Use Tee
+// the response is stored before it is sent. With the default, a client that received a
+// response always gets the same one again, but a response that the handler flushes is not
+// kept. Use Tee
 // with [net/http/httputil.ReverseProxy], which flushes responses without a length.
 func Tee() Option { return func(s *settings) { s.tee = true } }
 
@@ -327,8 +328,8 @@ func WithTokens(t *guard.Tokens, form string) Option {
 }
 
 // Allow sets the function that decides whether the sender may see an earlier response. If
-// not, the sender only learns that the request was done. Default: every authenticated
-// sender may.
+// it returns false, the sender only learns that the request was done. Default: every
+// authenticated sender may see it.
 func Allow(may func(*http.Request, *Response) bool) Option {
 	return func(s *settings) { s.allow = may }
 }

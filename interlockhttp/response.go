@@ -21,8 +21,8 @@ type Response struct {
 	// repeat gets a problem with the status and the Location.
 	Omitted string
 
-	// If kept is not nil, it replaces Header. It is the captured header; settings and before,
-	// the header before the handler ran, select the fields that are stored.
+	// kept is the captured header. If it is not nil, it replaces Header. settings and before
+	// decide which of its fields are stored; before is the header before the handler ran.
 	kept     *headerSnapshot
 	settings *settings
 	before   http.Header
@@ -143,8 +143,8 @@ func sizeOf(h http.Header) int {
 	return n
 }
 
-// sizeOfField returns an upper bound: 3 bytes for each of the two lengths of a field, 4 for
-// that of a value.
+// sizeOfField returns an upper bound. It allows 3 bytes for each of the two lengths of a
+// field, and 4 bytes for the length of a value.
 func sizeOfField(name string, values []string) int {
 	n := 6 + len(name)
 	for _, value := range values {
@@ -201,8 +201,8 @@ func (d *decoder) byte() byte {
 	return c
 }
 
-// number reads a varint. It is at most the number of bytes left, since it counts bytes or
-// items of at least one byte, or it is a status.
+// number reads a varint. A number is a status, or it counts bytes or items of at least one
+// byte. So it refuses a number above 999 that is larger than the number of bytes left.
 func (d *decoder) number() int {
 	n, size := binary.Uvarint(d.data)
 	if size <= 0 || n > uint64(max(len(d.data), 999)) {

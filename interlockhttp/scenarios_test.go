@@ -196,13 +196,13 @@ var lengthActs = []scenario{
 		if w == strict {
 			want.open = true
 		}
-	}, notForH2: "it has an error of its own for that"},
+	}, notForH2: "HTTP/2 has an error of its own for that"},
 	{name: "a length that is exceeded at once", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("123456")))
 		saw(w.Write([]byte("12345"))) // would fit, but refused bytes count
 		saw(io.Copy(w, strings.NewReader("1")))
-	}, notForH2: "it has an error of its own for that"},
+	}, notForH2: "HTTP/2 has an error of its own for that"},
 	{name: "a length that is not reached", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("123")))
@@ -214,7 +214,7 @@ var lengthActs = []scenario{
 		if w == strict { // as above
 			want.open = true
 		}
-	}, notForH2: "it has an error of its own for that"},
+	}, notForH2: "HTTP/2 has an error of its own for that"},
 	{name: "a malformed length", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", " 5")
 		saw(w.Write([]byte("1234567")))
@@ -226,12 +226,12 @@ var lengthActs = []scenario{
 	{name: "a custom transfer coding", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Transfer-Encoding", "identity")
 		saw(w.Write([]byte("<html>until the end")))
-	}, notForH2: "it has no transfer codings"},
+	}, notForH2: "HTTP/2 has no transfer codings"},
 	{name: "explicit chunked coding", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Transfer-Encoding", "chunked")
 		w.Header().Set("Content-Type", "text/plain")
 		saw(w.Write([]byte("in chunks")))
-	}, notForH2: "it has no transfer codings"},
+	}, notForH2: "HTTP/2 has no transfer codings"},
 }
 
 var typeActs = []scenario{
@@ -372,7 +372,7 @@ var fieldActs = []scenario{
 		w.Header()["set-cookie"] = []string{"session=1"}
 		w.Header()["x-odd"] = []string{"1"}
 		w.Header()["X-ODD"] = []string{"2"}
-	}, private: []string{"Set-Cookie:"}, notForH2: "its names have one form"},
+	}, private: []string{"Set-Cookie:"}, notForH2: "HTTP/2 header names have one form"},
 	{name: "invalid fields", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("X-Lines", "a\r\nX-Injected: b")
 		w.Header()["no field"] = []string{"x"}

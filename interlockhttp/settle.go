@@ -65,7 +65,7 @@ func Settle(ctx context.Context, o Outcome) bool {
 // handler got from another service, such as a bank, determines the outcome: [NotExecuted]
 // if nothing was sent, and [Unknown] if the connection broke afterwards. For other errors
 // the status decides. See [guard.Classify] and [guard.Policy.Classify]. SettleError reports
-// false as [Settle] does.
+// false in the same cases as [Settle].
 func SettleError(ctx context.Context, err error) bool {
 	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	if d == nil {

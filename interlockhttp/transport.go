@@ -18,7 +18,7 @@ import (
 //
 // A request is retried after transport errors; after 408, 425, 429, 500, 502, 503 and
 // 504; after a 409 without a problem but with a Retry-After; and after a [Problem] with
-// code [InProgress] or [Locked]. It is not retried after a problem that rules it out or
+// code [InProgress] or [Locked]. It is not retried after a problem that rules out a retry or
 // requires another key. [Attempts], [RetryFor], [Lifetime] and the deadline of the
 // request's context bound the retries. At the end the last response is returned, or a
 // *[GaveUpError].

@@ -94,8 +94,8 @@ func MaxReplay(n int64) TransportOption {
 	}
 }
 
-// OnRetry calls f before the pause of each retry. The request waits for f, so it should
-// be fast.
+// OnRetry calls f before the pause of each retry. The request waits for f, so f should be
+// fast.
 func OnRetry(f func(Retry)) TransportOption {
 	return func(t *Transport) {
 		if f == nil {

@@ -33,7 +33,7 @@ func (r *reader) checkFile(c *Config, root *node) {
 		r.errorf(n.at, Conflict, "write the URL of the service", "the upstream is the gateway itself: it listens on %s", quote(c.Listen))
 	}
 	if c.Limits.Bodies < c.Limits.Body {
-		r.errorf(root.field("limits").at, Conflict, "write bodies: with a larger size, such as 256MiB", "limits: bodies is smaller than body, so that a request could never pass")
+		r.errorf(root.field("limits").at, Conflict, "write bodies: with a larger size, such as 256MiB", "limits: bodies is smaller than body, so that the largest allowed body could never pass")
 	}
 	if n := root.field("namespace"); n != nil {
 		r.checkNamespace(c, n)
@@ -51,8 +51,8 @@ func (r *reader) checkNamespace(c *Config, n *node) {
 	}
 }
 
-// sameServer reports whether a URL leads to a listen address on this machine. Port 0 is a
-// free one.
+// sameServer reports whether a URL leads to a listen address on this machine. Port 0 stands
+// for any free port, so no URL leads to it.
 func sameServer(u *url.URL, listen string) bool {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {
@@ -66,14 +66,14 @@ func sameServer(u *url.URL, listen string) bool {
 func (r *reader) checkPrincipalSource(c *Config, p *Principal, n *node) {
 	switch {
 	case p.Header != "" && len(c.Trusted) == 0:
-		r.errorf(n.at, Conflict, "add trusted-proxies: [10.0.0.0/8] with the addresses of your proxies", "principal is a header, but trusted-proxies is empty, so that no request could have it")
+		r.errorf(n.at, Conflict, "add trusted-proxies: [10.0.0.0/8] with the addresses of your proxies", "principal is a header, but trusted-proxies is empty, so that the header would never be trusted")
 	case p.MTLS && (c.TLS == nil || c.TLS.ClientCA == ""):
 		r.errorf(n.at, Conflict, "add tls with client-ca:", "principal: mtls needs client certificates, and the server does not ask for them")
 	}
 }
 
-// checkTokens reports a token endpoint that no rule needs, or with a path that cannot be
-// matched literally.
+// checkTokens reports a token endpoint that no rule needs, or whose path cannot be matched
+// literally.
 func (r *reader) checkTokens(c *Config, n *node) {
 	// A default has no position of its own, and is reported at the section.
 	at := func(name string) rule.Pos {
@@ -203,7 +203,7 @@ func (r *reader) checkScope(d *ruleDraft, verb pair) {
 	// The rule has neither a scope nor a principal, and the default scope needs a user.
 	case d.unscoped:
 		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if all clients share one key space", "keys belong to a user, and the rule has no principal")
-	// The file sets a scope with a user, and no user: one of the two is a mistake.
+	// The scope needs a user, and principal: none has no user. One of the two is a mistake.
 	case perUser && d.Principal.None:
 		r.errorf(at, Conflict, "write scope: key, or add principal: (header, jwt or mtls)", "scope: %s needs a user, and principal: none has no user", d.Do.Scope)
 	case perUser && d.Principal == (Principal{}):
@@ -241,7 +241,7 @@ func (r *reader) checkRules(c *Config) {
 		// A rule with continue or shadow does not hide those after it.
 		before := slices.IndexFunc(c.Rules[:i], func(first Rule) bool { return first.Last() && first.hides(current) })
 		if before >= 0 && current.Match.Path != "" {
-			r.errorf(current.At, Conflict, "put it first, narrow the other down, or write continue: true there", "the rule is never reached: the rule on line %d matches all of its requests", c.Rules[before].At.Line)
+			r.errorf(current.At, Conflict, "put this rule first, narrow the other rule down, or write continue: true in the other rule", "the rule is never reached: the rule on line %d matches all of its requests", c.Rules[before].At.Line)
 			continue
 		}
 		// Rules of one name share their keys on the engine, so their records must agree.

@@ -162,7 +162,7 @@ type Admin struct {
 	Hosts    []string // accepted in the Host field, besides loopback names and the listen address
 	Audit    string   // file with a JSON line per change; empty: the log only
 	Insecure bool     // allow an address that is not loopback without tokens or TLS
-	Open     bool     // without tokens, every program on this machine may do everything; for demos
+	Open     bool     // without tokens, let every program on this machine do everything; for demos
 }
 
 // An AdminToken authenticates a user of the admin API. The file does not contain the
@@ -194,7 +194,7 @@ type Rule struct {
 	Do  rule.Rule
 	Key *rule.Template
 
-	// Policy is that of once and submit: the preset, overridden by the rule's options.
+	// Policy is the policy of once or submit: the preset, overridden by the rule's options.
 	Policy guard.Policy
 
 	// Message is the text of a refusal, by language; nil: the default text. Policy

@@ -149,7 +149,7 @@ func (r *reader) checkEngine(e *Engine, n *node) {
 		r.errorf(standby.at, Conflict, "keep one", "engine has both quorum and standby")
 	case quorum == nil && standby == nil:
 		r.errorf(n.at, Missing, "add quorum: [a, b, c] or standby: [a, b], or write one URL instead", "engine has neither quorum nor standby")
-	// A majority of two is both, so two servers fail more often than one.
+	// A majority of two servers is both of them, so two servers fail more often than one.
 	case quorum != nil && quorum.kind == list && len(e.Quorum) < 3:
 		r.errorf(quorum.at, BadValue, "name three or five; for two, use standby", "a quorum of %d servers cannot lose one", len(e.Quorum))
 	case standby != nil && standby.kind == list && len(e.Standby) != 2:

@@ -100,8 +100,8 @@ func (o *order) rank(name string) int {
 	return len(o.names)
 }
 
-// of returns the order below a field. Below a mapping without an order, nil keeps the
-// file's.
+// of returns the order of the mapping below a field, or nil, which keeps the order of the
+// file.
 func (o *order) of(name string) *order {
 	if o == nil {
 		return nil

@@ -28,7 +28,8 @@ func (r *reader) match(m *Match, n *node) {
 	at := n.inside()
 	first, rest, hasMethod := strings.Cut(s, " ")
 	if hasMethod {
-		// Positions move along with the text, so that a caret points at the wrong word.
+		// Positions move along with the text, so that a caret points at the word with the
+		// mistake.
 		m.Methods = r.methods(first, at)
 		at.Col += len(first) + 1
 		s = rest
@@ -71,7 +72,7 @@ func (r *reader) methods(s string, at rule.Pos) (all []string) {
 	return all
 }
 
-// knownMethods are what a misspelled method could mean. Others are allowed.
+// knownMethods are the methods that a misspelled one could mean. Other methods are allowed.
 var knownMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
 // lower is for rule.Meant, whose names are in lower case.

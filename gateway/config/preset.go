@@ -80,9 +80,9 @@ type presetOptions struct {
 	verbs   []rule.Verb // the verbs that the preset is for; nil: once and submit
 }
 
-// preset returns the contents of a preset. The position of its options is that of the
-// preset: field n, because a mistake has to be corrected there. trail lists the presets
-// that build on it, to find cycles.
+// preset returns the contents of a preset. n is the field that names it. The options get the
+// position of n, because a mistake has to be corrected there. trail lists the presets that
+// build on this one, to find cycles.
 func (r *reader) preset(name string, n *node, trail []string) (presetOptions, bool) {
 	if name == "" || n == nil {
 		return presetOptions{}, n == nil || n.kind == text

@@ -120,7 +120,7 @@ var logShape = shape[Log]{name: "log", fields: []field[Log]{
 	componentsField,
 }}
 
-// componentsShape has a field for each component. Default is the field level of log.
+// componentsShape has a field for each component. The default of each is the level of log.
 var componentsShape = shape[Log]{name: "components", fields: []field[Log]{
 	componentField(logs.Locks, "Level of the life of locks."),
 	componentField(logs.Guards, "Level of the checks and claims of guards."),

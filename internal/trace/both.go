@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Both returns a function that calls f, and then g without its panics. f is nil or comes
-// from Both.
+// Both returns a function that calls f and then g, and recovers the panics of g. f is nil
+// or was made by Both, so its panics are recovered already.
 func Both[E any](f, g func(E)) func(E) {
 	if g == nil {
 		return f
