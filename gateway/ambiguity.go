@@ -40,7 +40,7 @@ func ambiguousSegment(segment string) bool {
 // A pathReading is one way to read a path.
 type pathReading struct {
 	segments  []string
-	slash     bool // the path ends with one
+	slash     bool // the path ends with a slash
 	extension bool // an extension was removed from the last segment
 }
 

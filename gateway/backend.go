@@ -32,7 +32,7 @@ type target struct {
 	avoidUntil atomic.Int64 // when the target is used normally again, in Unix nanoseconds
 }
 
-// avoidFor is how long an unreachable target gets no requests, if there are others.
+// avoidFor is how long an unreachable target gets no requests, if there are other targets.
 const avoidFor = 2 * time.Second
 
 // newBackend returns the backend of an upstream, reused if nothing has changed.

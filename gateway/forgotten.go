@@ -17,8 +17,8 @@ type forgottenRule struct {
 	changed string // the fields that changed
 }
 
-// forgotten returns the rules whose records the next snapshot does not find: with it, a
-// retry of an earlier request gets another key or fingerprint.
+// forgotten returns the rules whose records the next snapshot does not find, because under
+// its rules a retry of an earlier request gets another key or fingerprint.
 func forgotten(before, after *snapshot) (all []forgottenRule) {
 	oldConfig, newConfig := before.config, after.config
 	secretLost := lost(before.settings.secrets, after.settings.secrets)

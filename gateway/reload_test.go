@@ -303,8 +303,8 @@ func TestAReloadWarnsOfAnOverwrittenSecret(t *testing.T) {
 	}
 }
 
-// The first secret of a file does not make the tokens unknown that were issued before it.
-// Otherwise a user whose response was lost would get a new token, and order twice.
+// Tokens that were issued before a file got its first secret stay valid. Otherwise a user
+// whose response was lost would get a new token, and order twice.
 func TestTokensSurviveTheFirstSecret(t *testing.T) {
 	r := on("POST /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
 	r.Form = "order"
@@ -322,7 +322,7 @@ func TestTokensSurviveTheFirstSecret(t *testing.T) {
 	t.Setenv("INTERLOCK_TEST_SECRET", strings.Repeat("s", 32))
 	next := *s.gateway.Config()
 	next.Secrets = []config.Secret{{Env: "INTERLOCK_TEST_SECRET"}}
-	for range 2 { // the second reload finds the random secret in a snapshot that has others
+	for range 2 { // the second reload finds the random secret in a snapshot whose file has a secret
 		if err := s.gateway.Reload(&next); err != nil {
 			t.Fatal(err)
 		}

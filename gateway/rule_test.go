@@ -261,7 +261,7 @@ func TestTheLog(t *testing.T) {
 	defer mu.Unlock()
 	text := out.String()
 	if strings.Contains(text, "secret-key") || !strings.Contains(text, "key=85c6ad") && strings.Count(text, "key=") < 2 {
-		t.Errorf("the log contains the key, or not its record:\n%s", text)
+		t.Errorf("the log contains the key, or lacks the id of its record:\n%s", text)
 	}
 	for _, want := range []string{"outcome=ran", "code=key_reused", "outcome=unmatched", "name=order"} {
 		if !strings.Contains(text, want) {

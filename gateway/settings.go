@@ -22,7 +22,7 @@ type settings struct {
 	timeouts    config.Timeouts
 	secrets     [][]byte // the file's secrets, newest first
 	tokens      *guard.Tokens
-	tokenSecret []byte // a random one, if the file has none or had none before a reload
+	tokenSecret []byte // a random secret, if the file has none or had none before a reload
 	secretsHash string // changes with the secrets and the tokens section
 }
 

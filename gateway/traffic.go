@@ -47,7 +47,7 @@ func (g *Gateway) Traffic() Traffic {
 	return t
 }
 
-// Bounds of the series, and the name of those beyond.
+// The bounds of the series, and the name that all further ones share.
 const (
 	maxRuleNames = 1000
 	maxServers   = 100

@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// rootsWith returns the system's root certificates and those in ca; nil is the system's.
+// rootsWith returns the system's root certificates and those in ca. It returns nil, which
+// means the system's, if ca is empty.
 func rootsWith(ca []byte) (*x509.CertPool, error) {
 	if ca == nil {
 		return nil, nil //nolint:nilnil // as in tls.Config

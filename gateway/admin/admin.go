@@ -61,7 +61,7 @@ type Options struct {
 	// Levels are the levels of the log, which the API shows and changes. nil: it does not.
 	Levels *logs.Levels
 
-	// Metrics serves /metrics to clients with a role. nil: there are none.
+	// Metrics serves /metrics to clients with a role. nil: the path does not exist.
 	Metrics http.Handler
 
 	// Events is the source of the event stream. Give the client its [Events.Trace]. nil:
@@ -164,8 +164,8 @@ func (s *Server) noRoute(r *http.Request) *Problem {
 	return problem(NotFound, "no operation has the path %s; see %s/openapi.json", sanitize(r.URL.Path), s.o.Prefix)
 }
 
-// client returns the client whose locks and records the API shows: that of the gateway's
-// namespace. A reload may change the namespace.
+// client returns the client of the gateway's namespace, whose locks and records the API
+// shows. A reload may change the namespace.
 func (s *Server) client() *interlock.Client {
 	if s.o.Rules != nil {
 		if cfg := s.o.Rules(); cfg != nil && cfg.Namespace != "" {

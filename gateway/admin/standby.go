@@ -43,7 +43,8 @@ func (s *Server) standbyEngine() (*standby.Engine, error) {
 	return e, nil
 }
 
-// getStandby reports the sides as this process sees them; another process may see others.
+// getStandby reports the state of the standby as this process sees it. Another process may
+// see another state.
 func (s *Server) getStandby(context.Context, *struct{}) (*body[Switch], error) {
 	e, err := s.standbyEngine()
 	if err != nil {

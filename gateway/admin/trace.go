@@ -46,7 +46,8 @@ func (e *Events) Trace() *interlock.Trace {
 	}
 }
 
-// owner returns a hash of a holder's id, which would allow its reader to release the lock.
+// owner returns a hash of a holder's id. The id itself would allow its reader to release the
+// lock.
 func owner(holder string) string {
 	if holder == "" {
 		return ""

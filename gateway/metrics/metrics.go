@@ -19,7 +19,7 @@ import (
 
 var (
 	families []prom.Metric      // in the order of the documentation
-	descs    []*prometheus.Desc // of the same order
+	descs    []*prometheus.Desc // in the same order
 )
 
 func define(kind, name, help string, labels ...string) *prometheus.Desc {
