@@ -34,7 +34,7 @@ const (
 // A LockInfo is a lock as operators see it.
 type LockInfo struct {
 	Key     string // prefix included
-	Kind    Kind   // Read or Write, like its holders; Fair if callers wait in a queue
+	Kind    Kind   // Fair if callers wait in the queue of a mutex; of a read/write lock, the kind of its holders
 	Holders []HolderInfo
 	Waiters []WaiterInfo // in queue order
 

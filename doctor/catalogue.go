@@ -175,7 +175,7 @@ var catalogue = map[Code]entry{
 		[]string{"CONFIG SET requirepass <password>", "CONFIG REWRITE"}},
 	Denied: {Fail,
 		Text{"the user has no permission for %s", "该用户无权使用 %s"},
-		Text{"locks or records that need this fail", "需要它们的锁或记录都会失败"},
+		Text{"locks or records that need this permission fail", "需要它们的锁或记录都会失败"},
 		Text{"grant the permissions that docs/redis.md lists", "按 docs/redis.md 的 Permissions 一节授权"},
 		nil},
 	DeniedChannel: {Warn,

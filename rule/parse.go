@@ -64,7 +64,7 @@ type parser struct {
 	errs  Errors
 
 	last  Option // the option before, or part of its value
-	split bool   // last is the start of a value with spaces, which is reported
+	split bool   // last is the start of a value with spaces; that mistake is already reported
 }
 
 func (p *parser) parse(options []Option) {

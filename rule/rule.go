@@ -39,7 +39,8 @@ type Rule struct {
 	// is any claim.
 	Lease time.Duration
 
-	// MaxHold bounds how long a lock or claim is renewed.
+	// MaxHold bounds how long a lock or claim is renewed. Default: no limit for a lock,
+	// 15m for a claim.
 	MaxHold time.Duration
 
 	// OnTimeout is what happens if a lock is not acquired in time, or if no unit of a

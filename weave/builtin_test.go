@@ -87,7 +87,7 @@ func TestTextAfterCoverNamesTheSourceOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(string(w.Text), dir+"/main.go"); n != 2 { // that of cover and one of the weaver
+		if n := strings.Count(string(w.Text), dir+"/main.go"); n != 2 { // one by cover, and one by the weaver
 			t.Errorf("%s occurs %d times, want 2:\n%s", dir, n, w.Text)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // source and not the overlay (go.dev/issue/73802), so CoverShim weaves the output of the
 // tool. Thus inserted statements are not counted, and the profile matches the source.
 // Other tools run unchanged, so nothing else is recompiled. The compiler does not run on
-// files with mistakes, which are returned. Errors are as in [Toolexec].
+// files with mistakes: CoverShim returns the mistakes. Other errors are as in [Toolexec].
 //
 // A second -toolexec command follows -through=N, where N is its number of words, as in
 // 'interlock cover-shim -through=2 tracer toolexec'. Every tool then runs through it.

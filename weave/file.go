@@ -185,7 +185,7 @@ func (w *weaver) head(imports bool) {
 	w.edits = append(w.edits, edit{at, at, text + w.lineWithFile(end)})
 	if blank := blankLine.FindSubmatch(w.src[at:]); blank != nil && !w.mapped {
 		// A compiled package contains the column behind the last line directive. Behind the
-		// one above, the column depends on the length of the path.
+		// line directive above, the column depends on the length of the path.
 		w.insert(end+token.Pos(len(blank[1])), "")
 	}
 }

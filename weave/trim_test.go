@@ -34,7 +34,7 @@ func (s store) weave(t *testing.T) string {
 	return overlay
 }
 
-// keep stores an entry whose last use was so long ago.
+// keep stores an entry that was last used that long ago.
 func (s store) keep(t *testing.T, name string, ago time.Duration) {
 	t.Helper()
 	dir := filepath.Join(s.dir, name)

@@ -26,7 +26,8 @@ type Call struct {
 
 // A held is the lock, claim or unit of a directive.
 type held interface {
-	// end releases it. The function has ended in this way, with this error and these results.
+	// end releases the lock or settles the claim. how, err and outs say how the function
+	// ended, with which error and results.
 	end(how ending, err error, outs []any) error
 }
 
@@ -61,25 +62,8 @@ func (c *Call) Lock(ctx context.Context, s *Site, key Key, errp *error) context.
 	return ctx
 }
 
-// Limit takes a unit of the quota of a site, and returns ctx. If the call is Refused, *errp
-// has the reason, as with [Call.Lock].
-func (c *Call) Limit(ctx context.Context, s *Site, key Key, errp *error) context.Context {
-	st := load(s)
-	unit, err := st.take(ctx, key)
-	if err == nil {
-		c.push(unitHeld{unit, st.rule.OnError == guard.Free})
-		return ctx
-	}
-	if st.err != nil {
-		st.calledWith(interlock.From(ctx))
-	}
-	c.Busy = st.refuse(err, errp)
-	c.Refused = true
-	return ctx
-}
-
-// Done ends the directives, the lower first. errp is a parameter and not a field of c, so
-// that the error is not allocated.
+// Done releases the locks, that of the lowest directive first. errp is a parameter and not
+// a field of c, so that the error is not allocated.
 func (c *Call) Done(errp *error) {
 	how := finished
 	if c.Refused {
@@ -98,7 +82,7 @@ type GuardedCall struct {
 	// refuse or panic. Guards then know that the work has had no effect.
 	Later bool
 
-	// Done ends the directives, the lower first. It must be deferred directly, so that it
+	// Done ends the directives, the lowest first. It must be deferred directly, so that it
 	// notices a panic, which it passes on. It is a field, because the compiler makes a
 	// function of its own for each deferred call of a method.
 	Done func()
@@ -156,7 +140,7 @@ func (c *GuardedCall) Once(ctx context.Context, s *Site, key Key) context.Contex
 // done is Done.
 func (c *GuardedCall) done() {
 	if !c.claimed {
-		c.Call.Done(c.errp) // a panic passes by
+		c.Call.Done(c.errp) // does not stop a panic
 		return
 	}
 	p := recover()

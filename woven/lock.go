@@ -6,10 +6,10 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// Bg is the context of a function without one.
+// Bg is the context of a function that has no context.
 func Bg() context.Context { return context.Background() }
 
-// NoErr is the error of a function without one.
+// NoErr is the pointer to the error of a function that returns no error.
 func NoErr() *error { return nil }
 
 // Back stores the context of a hold in a variable of the function, if the variable has

@@ -15,7 +15,7 @@ import (
 // A refusal has a text for its cause. The message of the directive is for a lock that is
 // held, and for a duplicate.
 func TestEachCauseOfARefusalHasItsOwnMessage(t *testing.T) {
-	// A call gets a message=busy; it locks or guards the key 42.
+	// A call calls a function with a directive of that verb, with that key and message=busy.
 	type call func(ctx context.Context, verb, key string) error
 	lockOrOnce := func(ctx context.Context, verb, key string) error {
 		if verb == "lock" {

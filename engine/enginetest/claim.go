@@ -89,7 +89,7 @@ func same(r, s engine.Record) bool {
 // claimRenewed requires that c is renewed.
 func (b *testbed) claimRenewed(c engine.Claim) {
 	if err := b.renewClaim(c); err != nil {
-		b.fatalf("renew by %s: %v, want none", c.Attempt, err)
+		b.fatalf("renew by %s: error %v, want none", c.Attempt, err)
 	}
 }
 

@@ -106,7 +106,7 @@ var fairLaws = []Law{
 			b.errorf("the grant went from %+v to %+v", first, second)
 		}
 	}},
-	{"fair", "a holder enters again past the queue", func(b *testbed) {
+	{"fair", "a holder enters again without waiting in the queue", func(b *testbed) {
 		first := b.granted(b.fair(ann))
 		b.queued(b.fair(bob))
 		if second := b.granted(b.fair(ann)); second.Count != 2 || second.Fence != first.Fence {

@@ -48,7 +48,7 @@ var inputLaws = []Law{
 	{"input", "similar keys are different locks", func(b *testbed) {
 		for i, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
 			if g := b.granted(b.askFor(name, caller(i))); g.Count != 1 {
-				b.errorf("%q has been entered %d times", name, g.Count)
+				b.errorf("%q has been entered %d times, want once", name, g.Count)
 			}
 		}
 	}},

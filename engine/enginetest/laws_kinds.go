@@ -148,7 +148,8 @@ func (b *testbed) askKind(k engine.Kind, holder string) engine.Request {
 	return r
 }
 
-// family returns the first kind of the family of k. Kinds of one family share a key.
+// family returns one kind for all kinds of k's family. Requests of one family may use the
+// same key.
 func family(k engine.Kind) engine.Kind {
 	switch k {
 	case engine.Fair:

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Notifications of waiters. The laws say only which ones must arrive: others may be
-// spurious.
+// Notifications of waiters. The laws say only which notifications must arrive; more may
+// arrive.
 var notifyLaws = []Law{
 	{"notify", "a new listener is notified at once", func(b *testbed) {
 		wake, stop := b.listen(b.ask(ann))

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Queue positions: a dead waiter costs one QueueLease, however many there are
+// Queue positions: dead waiters cost one QueueLease together, however many there are
 // (requirements T1, T14).
 var positionLaws = []Law{
 	{"position", "a refusal without a QueueLease queues no caller", func(b *testbed) {

@@ -32,7 +32,7 @@ var renewalLaws = []Law{
 		b.claimGranted(c)
 		b.sleepMostOfLease()
 		b.claimRenewed(c)
-		b.sleepPastLease() // since the renewal; the claim would keep its beginning until 1.5 leases after the grant
+		b.sleepPastLease() // now the retention would have passed if it counted from the grant
 		if r := b.recordIs(c, engine.Unknown); r.Left > b.Lease/4 {
 			b.errorf("Left is %v, want at most a quarter of a lease", r.Left)
 		}

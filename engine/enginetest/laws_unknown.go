@@ -166,7 +166,7 @@ var takeoverLaws = []Law{
 		b.recordIs(c, engine.Absent)
 	}},
 	{"takeover", "a takeover whose holder dies leaves an unknown outcome", func(b *testbed) {
-		b.claimGranted(withRetain(b.claim(), 2*b.Lease)) // it expires before that of the second claim
+		b.claimGranted(withRetain(b.claim(), 2*b.Lease)) // its retention ends before that of the second claim
 		b.sleepPastLease()
 		second := b.claimGranted(takingOver(b.claim()))
 		b.sleepPastLease()

@@ -3,7 +3,7 @@ package enginetest
 import "github.com/interlock-go/interlock/engine"
 
 // Notifications of callers that wait for an outcome. As with locks, the laws say only
-// which ones must arrive.
+// which notifications must arrive.
 var watchLaws = []Law{
 	{"watch", "a new watcher is notified at once", func(b *testbed) {
 		wake, stop := b.watch(b.claim())

@@ -86,7 +86,7 @@ func (b *testbed) free(r engine.Request) {
 // renewed requires that r is renewed.
 func (b *testbed) renewed(r engine.Request) {
 	if err := b.renew(r); err != nil {
-		b.fatalf("renew for %s: %v, want none", nameOf(r.Holder), err)
+		b.fatalf("renew for %s: error %v, want none", nameOf(r.Holder), err)
 	}
 }
 

@@ -99,7 +99,7 @@ func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
 // notifyClients notifies the client of a revoked holder or attempt. The name begins with
 // the client's ID and a colon.
 func (e *Engine) notifyClients(name string) {
-	// An ID may contain colons, so every prefix may be one.
+	// An ID may contain colons, so every prefix that a colon follows may be an ID.
 	for at := range len(name) {
 		if name[at] != ':' {
 			continue

@@ -104,7 +104,7 @@ func (x *records) schedule(r *record, span int64) {
 	class := classOf(span)
 	b := x.bucket(class)
 	for b.class > class-maxProbe && r.expires < b.first && b.n > 0 {
-		b = x.bucket(b.class - 1) // behind that first record, r would be removed late
+		b = x.bucket(b.class - 1) // behind the first record of its own bucket, r would be removed late
 	}
 	b.add(x, r)
 	x.due = min(x.due, b.first)

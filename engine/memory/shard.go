@@ -120,7 +120,7 @@ func (s *shard) nextFence(reserve uint64, now int64) uint64 {
 	return fence
 }
 
-// renew extends the lease of r's attempt. It cannot revive an expired hold, which lock
+// renew extends the lease of r's attempt. It cannot revive an expired hold, which lockAt
 // has removed.
 func (s *shard) renew(r engine.Request, now int64) error {
 	l := s.lockAt(r.Key, now)

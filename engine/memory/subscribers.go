@@ -11,7 +11,7 @@ type subscribers map[topic]map[chan struct{}]struct{}
 // lock, or the settlement of a claim.
 type topic struct {
 	key    string  // the key of a lock or record, or a client's ID
-	hold   holdKey // the family of a lock; all fields for a waiter in a queue
+	hold   holdKey // for a lock, only its family; for a waiter in a queue, all fields
 	client bool    // the revocation of a client's lock
 	record bool    // the settlement of a claim
 }
@@ -73,7 +73,8 @@ func (x subscribers) wake(t topic) int {
 
 // notifyNext notifies the waiters that may be granted the lock now: those that do not
 // queue, and the first waiter in the queue. It also notifies waiters before that one whose
-// positions have expired, because they may still be alive. It returns their number.
+// positions have expired, because they may still be alive. It returns how many subscribers
+// were notified.
 func (s *shard) notifyNext(key string, kind engine.Kind, now int64) (notified int) {
 	notified = s.subscribers.wake(topic{key: key, hold: holdKey{kind: kind}})
 	q := s.store.queues[queueID{key, kind}]

@@ -53,7 +53,7 @@ type ballot struct {
 	raises  chan answer // one per node that raises its fence
 
 	counted       chan struct{} // closed when it is known whether a majority granted the lock
-	fence         uint64        // set before counted is closed: raise other nodes to it; zero for none
+	fence         uint64        // set before counted is closed: the fence to raise other nodes to; zero for none
 	decided       chan struct{} // closed when it is known whether the lock is acquired
 	won           bool          // set before decided is closed
 	voters        []bool        // set before decided is closed: the nodes of the majority

@@ -92,9 +92,9 @@ func (p *releaseVotes) done() bool {
 	return p.replies == p.nodes
 }
 
-// outcome returns the result of the majority. Without one, some nodes had lost
-// the hold before. Then it is Released if a majority may have had it, NotYours if a
-// majority may have another holder, and AlreadyFree otherwise.
+// outcome returns the result of the majority. If no result has a majority, some nodes had
+// lost the hold before. Then the outcome is Released if a majority may have had the hold,
+// NotYours if a majority may have another holder, and AlreadyFree otherwise.
 func (p *releaseVotes) outcome(key string) (engine.ReleaseResult, error) {
 	missing := p.nodes - p.answered()
 	switch released, others := p.outcomes[engine.Released], p.outcomes[engine.NotYours]; {

@@ -66,8 +66,8 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 		}
 		c.args(item.holder, item.attempt, item.lease)
 	}
-	// The batch has the earliest deadline: the calls are sent at about the same time, and a
-	// late batch only costs each call a second one.
+	// The batch has the earliest deadline of its calls: they are sent at about the same time,
+	// and a late batch only costs each caller a second call.
 	c.Args[0] = strconv.FormatInt(deadline, 10)
 	// The batch outlives the context of each caller.
 	reply, err := e.eval(context.Background(), c)

@@ -87,8 +87,8 @@ func (e *Engine) claimTerms(c *engine.Claim) string {
 }
 
 // parseClaim reads the answer to one claim. Without a description, the claim was granted,
-// and its fence is now, the server's time in µs. Otherwise description is that of the
-// record at the key.
+// and its fence is now, the server's time in µs. Otherwise description describes the record
+// at the key.
 func parseClaim(name string, c *engine.Claim, now int64, description []Item) (engine.Record, error) {
 	if description == nil {
 		return engine.Record{

@@ -10,9 +10,9 @@ import (
 // A serverClock estimates the server's clock from its replies, so that a call can
 // carry a deadline by that clock.
 //
-// The estimate is never ahead of the server, unless the server set its clock back
-// after its last reply: each reply is older than its arrival. If the estimate is behind,
-// a call that is not late may need a second round trip.
+// The estimate is never ahead of the server, because each reply is older than its arrival.
+// The exception is a server that set its clock back after its last reply. If the estimate
+// is behind, a call that is not late may need a second round trip.
 type serverClock struct {
 	start  time.Time
 	offset atomic.Int64 // server's µs minus ours; unknown before the first reply

@@ -81,8 +81,8 @@ func (e *Engine) shard(key string) int {
 	return Slot(name)
 }
 
-// node names the node that keeps a key. It may be out of date: calls that fail read the
-// slots; see readSlots.
+// node names the node that keeps a key. The answer may be out of date until a call fails,
+// which reads the slots again; see readSlots.
 func (e *Engine) node(key string) string {
 	name, err := e.name(key)
 	if err != nil {
@@ -189,8 +189,8 @@ func anyNode(ctx context.Context, c Cluster) (Client, error) {
 }
 
 // A clusterSubscriber subscribes to several nodes of a cluster as if they were one. A lost
-// connection ends all of them, because slots may have moved. A node that is down does not
-// affect the others.
+// connection ends all connections, because slots may have moved. A node that is down does
+// not affect the others.
 //
 // Nodes forward PUBLISH to each other, so for [Plain] one node would do. But a node counts
 // only its own subscribers, and each subscriber must be counted where its lock is.
@@ -220,7 +220,7 @@ func (e *partialSubscribeError) Error() string {
 func (e *partialSubscribeError) Unwrap() error { return e.err }
 
 // openListener opens the connections for messages that are published with the command
-// that mode returns. A cluster client may have to connect before mode knows it.
+// that mode returns. A cluster client may have to connect before mode knows the command.
 func openListener(ctx context.Context, client Client, mode func() PublishMode, onMessage func(channel string)) (Listener, error) {
 	c, many := client.(Cluster)
 	if !many {

@@ -23,8 +23,8 @@ type Topology struct {
 	// enough; behind sentinels none is necessary.
 	Servers []string
 
-	// Sentinels are the addresses of known sentinels, and Main is their name of the
-	// primary.
+	// Sentinels are the addresses of known sentinels, and Main is the name that they have
+	// for the primary.
 	Sentinels []string
 	Main      string
 

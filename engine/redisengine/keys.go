@@ -105,7 +105,7 @@ func (e *Engine) claimTombstone(name, attempt string) string {
 
 // braced returns a name after a prefix, in braces unless the name has a hash tag. A
 // name that is in braces already gets another pair, so that it stays different from
-// the name without.
+// the name without braces.
 func braced(prefix, name string) string {
 	if strings.IndexByte(name, '{') >= 0 && !inBraces(name) {
 		return prefix + name

@@ -262,7 +262,7 @@ func TestEveryKindNeedsOneCall(t *testing.T) {
 			_, _ = e.Release(context.Background(), r)
 		}
 	}
-	run() // loads the scripts, and teaches the engine the clock
+	run() // loads the scripts, and tells the engine the server's clock
 	before := scripts(t, s)
 	run()
 	if n := scripts(t, s) - before; n != int64(5*len(otherKinds)) {

@@ -89,7 +89,7 @@ func TestEveryKindRefusesOtherData(t *testing.T) {
 		"a list":                               {"RPUSH", "", "v"},
 		"a set":                                {"SADD", "", ann},
 		"a stream":                             {"XADD", "", "*", "a", "b"},
-		"a sorted set that stays":              {"ZADD", "", "1", ann + "/a"},
+		"a sorted set without an expiry":       {"ZADD", "", "1", ann + "/a"},
 		"a sorted set of other things":         {"ZADD", "", "1", "order/42"},
 		"a hash of texts":                      {"HSET", "", "name", "Ann"},
 		"a hash with a mode of its own":        {"HSET", "", "mode", "dark", java, "1"},

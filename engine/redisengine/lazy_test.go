@@ -52,7 +52,7 @@ func TestALazyEngine(t *testing.T) {
 		awaitWake(t, wake)
 	})
 
-	t.Run("publishes as its cluster can with the first call", func(t *testing.T) {
+	t.Run("publishes with the command that its cluster supports, from the first call on", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartNode(t, "--cluster-config-file", "kept.conf")
 		eager := openURL(t, "redis+cluster://"+s.Addr())

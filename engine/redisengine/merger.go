@@ -116,7 +116,7 @@ func (m *merger) enqueue(ctx context.Context, item *batchItem) (Reply, error) {
 // How far a call had come when its caller gave up.
 const (
 	itemQueued   = iota // the call will not be sent
-	itemSent            // the answer goes to late
+	itemSent            // the answer goes to the item's lateGrant
 	itemAnswered        // the answer can be read
 )
 

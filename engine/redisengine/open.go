@@ -142,7 +142,8 @@ func (e *Engine) openError(ctx context.Context, a *address, err error) error {
 }
 
 // dialer returns a function that opens connections until life is done. It counts each
-// before the first use, and resets the clock: another server may be at the other end.
+// connection before its first use, and resets the clock: another server may be at the
+// other end.
 func (e *Engine) dialer(life context.Context, config *tls.Config) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)

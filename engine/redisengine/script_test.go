@@ -210,7 +210,7 @@ func TestOtherKinds(t *testing.T) {
 		"a read/write lock that is read": {"HSET", "", "mode", "read", java, "1"},
 		"a read/write lock that is ours": {"HSET", "", "mode", "read", ann, "1", "fence:a", "5"},
 		"a hash of texts":                {"HSET", "", "name", "Ann"},
-		"a hash of numbers that stays":   {"HSET", "", "visits", "3"},
+		"a hash without an expiry":       {"HSET", "", "visits", "3"},
 		"a hash with a count below one":  {"HSET", "", java, "0"},
 	} {
 		t.Run(name+" is not a lock to acquire", func(t *testing.T) {

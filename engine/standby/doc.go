@@ -11,7 +11,7 @@
 // granted until every earlier lease has expired. This freeze lasts for the
 // longest lease that was requested, at most [LongestLease], plus [View] and a margin.
 //
-// So no lock has a holder on each side, provided that the record on the old side can be
+// So no lock has holders on both sides, provided that the record on the old side can be
 // written. If it cannot, Switch fails, unless it is called with [Force].
 //
 // The last resort is [Local]: every process uses an embedded engine of its own.
@@ -25,8 +25,8 @@
 //
 // A switch copies no locks: holders lose them at their next renewal or before, with
 // [engine.ErrSwitched] as the reason. Latches start again. Records of guards are
-// looked up on the other side while it can be reached; [Stats] counts the claims
-// for which it could not. Fences rise across a switch if the new side's clock is not
+// looked up on the other side while it can be reached; [Stats] counts the claims for which
+// it could not be reached. Fences rise across a switch if the new side's clock is not
 // behind by more than the freeze. A process that starts during the freeze relies on
 // the clock of the new side; if that clock is set forward, the process does not wait
 // long enough.

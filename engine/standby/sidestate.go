@@ -15,7 +15,7 @@ type sideState struct {
 	caps   engine.Capabilities
 	reads  atomic.Uint64 // reads of the record, in the order in which they began
 
-	answered    uint64       // the latest of them that was answered
+	answered    uint64       // the latest read that was answered
 	record      switchRecord // the record on this side
 	version     uint64       // the version of the note that holds it
 	known       bool         // the record was read at least once

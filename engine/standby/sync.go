@@ -161,8 +161,8 @@ func (e *Engine) correction(s *sideState) (text string, version uint64, behind b
 	return "", 0, false
 }
 
-// thawed reports whether the freeze after w has passed, for a side s that is active by w
-// or for Local. A side that lacks w has not begun its freeze.
+// thawed reports whether the freeze after w has passed on side s. It has not if s lacks w,
+// or if w makes another side active, unless that is Local.
 func (e *Engine) thawed(s *sideState, w switchRecord) bool {
 	switch w.Side {
 	case Local:

@@ -49,7 +49,8 @@ func (c *Counts[V]) Top(now time.Time, n int) []Count[V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn(now)
-	// A key that a generation has no counter for may have had as many as the smallest.
+	// A key without a counter in a generation may have been added as often as the key with
+	// the smallest counter.
 	missing := c.past.smallest() + c.present.smallest()
 	sum := make(map[string]Count[V])
 	for _, t := range []*table[V]{&c.past, &c.present} {

@@ -20,7 +20,8 @@ const window = 60
 //
 // The zero value is ready for use. All methods are safe for concurrent use.
 type Longest[V any] struct {
-	// Shorter durations of its minute need no lock; nil until a minute has ten.
+	// floor lets Add skip shorter durations of its minute without the mutex. It is nil until
+	// a minute has ten durations.
 	floor atomic.Pointer[floor]
 	began atomic.Pointer[time.Time] // of minute 0, which no change of the wall clock moves
 

@@ -1,5 +1,5 @@
-// Package trace calls trace functions: several as one, without their panics, and outside
-// of the goroutines that many locks share.
+// Package trace calls trace functions. It combines several into one, recovers their panics,
+// and keeps slow ones out of the goroutines that many locks share.
 package trace
 
 import (
@@ -30,7 +30,7 @@ func Both[E any](f, g func(E)) func(E) {
 }
 
 // Chain returns a function that calls f, and then g with the context that f returned. f is
-// nil or comes from Chain. If g panics or returns nil, the context is the one that f
+// nil or was made by Chain. If g panics or returns nil, the context is the one that f
 // returned.
 func Chain[E any](f, g func(E) context.Context, of func(E) context.Context, with func(E, context.Context) E) func(E) context.Context {
 	if g == nil {

@@ -12,7 +12,7 @@ type Hooks[E any] struct {
 	hooks atomic.Pointer[[]*func(E)]
 }
 
-// Add calls f, without its panics, with each event until stop is called.
+// Add calls f with each event until stop is called. It recovers the panics of f.
 func (h *Hooks[E]) Add(f func(E)) (stop func()) {
 	f = Both(nil, f)
 	h.change(func(hooks []*func(E)) []*func(E) { return append(hooks, &f) })

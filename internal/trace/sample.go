@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Sample limits a log: of the lines with one key, it lets the first PerSecond of each
-// second pass. It counts the others.
+// A Sample limits a log. In each second it lets the first PerSecond lines of a key pass, and
+// counts the lines that it skips.
 type Sample[K comparable] struct {
 	PerSecond int
 
@@ -27,8 +27,8 @@ const (
 	maxSampled     = 1000 // keys; a program has fewer
 )
 
-// Allow reports whether to write a line, and how many with its key were skipped since the
-// last one. While there are too many keys, new ones share one limit.
+// Allow reports whether to write a line, and how many lines with its key were skipped since
+// the last one was written. While there are too many keys, new keys share one limit.
 func (s *Sample[K]) Allow(key K) (skipped int, ok bool) {
 	now := time.Now()
 	s.mu.Lock()

@@ -32,7 +32,7 @@ func TestPanics(t *testing.T) {
 			t.Errorf("the panic is logged %d times, want once:\n%s", n, &out)
 		}
 	})
-	t.Run("a chain goes on with the context from before a function that panics or returns none", func(t *testing.T) {
+	t.Run("after a function that panics or returns no context, a chain goes on with the context from before it", func(t *testing.T) {
 		type key struct{}
 		add := func(text string) func(context.Context) context.Context {
 			return func(ctx context.Context) context.Context {
@@ -108,7 +108,7 @@ func TestQueue(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
-	t.Run("the first lines of each second are written, and the next one counts the others", func(t *testing.T) {
+	t.Run("the first lines of each second are written, and the next one has the number of skipped lines", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := trace.Sample[string]{PerSecond: 2}
 			for second, want := range []int{0, 7, 7} {

@@ -10,8 +10,8 @@ import (
 )
 
 // A Handler passes lines on to another handler if the level of their component allows it,
-// and limits floods. The component is the attribute component of [slog.Logger.With];
-// inside a group it is not looked for.
+// and limits floods. The component of a line is the attribute component that was set with
+// [slog.Logger.With], outside of any group.
 type Handler struct {
 	next      slog.Handler
 	levels    *Levels
@@ -50,7 +50,7 @@ func NewHandler(next slog.Handler, levels *Levels, opts ...Option) *Handler {
 
 const defaultPerSecond = 100
 
-// Every returns a context for lines that are written however many there are.
+// Every returns a context for lines that the handler never skips.
 func Every(ctx context.Context) context.Context { return context.WithValue(ctx, everyKey{}, true) }
 
 type everyKey struct{}

@@ -23,13 +23,13 @@ const (
 // Components returns the names that have a level, in alphabetical order.
 func Components() []string { return []string{Default, Engine, Gateway, Guards, Locks} }
 
-// Levels has the lowest level that is written of each component. It is safe for concurrent
-// use.
+// Levels has, for each component, the lowest level that is written. It is safe for
+// concurrent use.
 type Levels struct {
 	levels map[string]*slog.LevelVar // never changes; the variables do
 }
 
-// NewLevels returns levels that are all l.
+// NewLevels returns Levels in which every component has the level l.
 func NewLevels(l slog.Level) *Levels {
 	all := &Levels{levels: make(map[string]*slog.LevelVar)}
 	for _, c := range Components() {
@@ -50,7 +50,7 @@ func (l *Levels) Set(component string, level slog.Level) error {
 }
 
 // SetAll changes the level of all components to level, except for those in components,
-// which have their own. If one is unknown, nothing changes.
+// which get the level given there. If a component is unknown, nothing changes.
 func (l *Levels) SetAll(level slog.Level, components map[string]slog.Level) error {
 	for c := range components {
 		if err := check(c); err != nil {

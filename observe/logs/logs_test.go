@@ -141,7 +141,7 @@ func TestHandler(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
-	t.Run("of similar lines, the first of each second are written, and the next one counts the others", func(t *testing.T) {
+	t.Run("the first similar lines of each second are written, and the next one has the number of skipped lines", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			logger, _, out := newLog(slog.LevelInfo, logs.PerSecond(10))
 			locks := logs.Component(logger, logs.Locks)

@@ -14,9 +14,9 @@ import (
 // Slow is how long a request to a server takes before it is logged at level info.
 const Slow = 100 * time.Millisecond
 
-// To is an option of [interlock.New] that logs the client's locks, the guards on it, those
-// of directives and middleware included, and the requests to the engine's servers. Each
-// line has the attribute component. See docs/logs.md for all lines.
+// To is an option of [interlock.New] that logs the client's locks, its guards (those of
+// directives and middleware included), and the requests to the engine's servers. Each line
+// has the attribute component. See docs/logs.md for all lines.
 //
 // A logger without a [Handler] works, too; it has one level and no limit for floods.
 func To(logger *slog.Logger) interlock.Option {

@@ -44,15 +44,16 @@ func (s *spans) settled(e guard.Settled) {
 	case e.Ending == guard.LeftUnknown && err == nil:
 		err = errUnknown
 	case e.Ending == guard.Late:
-		result = "lost" // as Lost says, which is reported by another goroutine
+		result = "lost" // as in Lost, which another goroutine reports
 	}
 	s.finish(e.Context, e.Key, "", result, err)
 }
 
 var errUnknown = errors.New("the outcome of the work is unknown")
 
-// checked makes the span of a duplicate that got an earlier outcome. Other verdicts become
-// an event of the caller's span: no work ran, or interlock.execute shows it.
+// checked makes the span of a duplicate that got an earlier outcome. Any other verdict
+// becomes an event of the caller's span, because no work ran, or interlock.execute is the
+// span of the work.
 func (s *spans) checked(e guard.Checked) {
 	if e.Verdict == guard.Granted || skips(e.Context) {
 		return

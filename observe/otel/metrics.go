@@ -17,9 +17,9 @@ import (
 // The figures are those of package observe/prom. They are read when they are exported, so
 // they cost locks and guards nothing.
 //
-// The API has no histogram that can be read, so the histograms of locks and guards are
-// exported as two counters each, .sum and .count. The requests to servers are a histogram,
-// because an observer of the engine records each of them.
+// OpenTelemetry has no histogram that is read when it is exported, so the histograms of
+// locks and guards are exported as two counters each, .sum and .count. The requests to
+// servers are a histogram, because an observer of the engine records each of them.
 func Metrics(client *interlock.Client, opts ...Option) (stop func(), err error) {
 	m := &meter{Meter: newConfig(opts).meters.Meter(scope)}
 	m.define()

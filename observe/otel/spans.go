@@ -32,10 +32,10 @@ type spans struct {
 	keys bool // see IncludeKeys
 }
 
-// An open is a span that ends with another event than it began with.
+// An open is a span that begins with one event and ends with another.
 type open struct {
 	trace.Span
-	key, holder string // of the lock; a guard's has no holder
+	key, holder string // of the lock; the span of a guard has no holder
 }
 
 // openKey is the context key of an open span. Each Spans has its own, so that two of them
@@ -43,7 +43,8 @@ type open struct {
 type openKey struct{ *spans }
 
 // skips reports whether ctx belongs to a span that is not sampled. Then no spans are made:
-// they could not be seen in their trace, and most samplers would refuse them, at a price.
+// their trace is not exported, and asking a sampler, which would usually refuse them, costs
+// time.
 func skips(ctx context.Context) bool {
 	parent := trace.SpanContextFromContext(ctx)
 	return parent.IsValid() && !parent.IsSampled()

@@ -9,7 +9,8 @@ import (
 	buckets "github.com/interlock-go/interlock/internal/histogram"
 )
 
-// maxNodes bounds the servers with series of their own. Addresses change in a long life.
+// maxNodes bounds the servers with series of their own. In a program that runs for long,
+// servers get new addresses.
 const maxNodes = 100
 
 const otherNode = "other"
@@ -64,7 +65,7 @@ func (s *servers) of(c call) *requests {
 	return s.calls[c]
 }
 
-// probed notes which servers answered a probe, of those that had requests.
+// probed notes which of the servers that had requests answered a probe.
 func (s *servers) probed(nodes []engine.Node) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

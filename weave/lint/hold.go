@@ -121,7 +121,7 @@ func idle(at inspector.Cursor) bool {
 	switch up := at.Parent().Node().(type) {
 	case *ast.SelectorExpr:
 		return readOnly[up.Sel.Name]
-	case *ast.BinaryExpr: // compared with nil or another
+	case *ast.BinaryExpr: // compared with nil or another hold
 		return up.Op == token.EQL || up.Op == token.NEQ
 	case *ast.AssignStmt:
 		return assigned(at) || len(up.Lhs) == 1 && blank(up.Lhs[0])

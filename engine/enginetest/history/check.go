@@ -9,9 +9,9 @@ import (
 // An Option is another requirement of [Check].
 type Option func(*judge)
 
-// Ordered requires that requests are granted in order of arrival. Two requests that were
-// sent within the duration apart are not compared, because they may have reached the engine
-// in another order.
+// Ordered requires that requests are granted in order of arrival. Two requests are not
+// compared if less time than apart lies between them, because they may have reached the
+// engine in another order.
 func Ordered(apart time.Duration) Option {
 	return func(j *judge) { j.ordered, j.apart = true, apart }
 }

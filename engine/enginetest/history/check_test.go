@@ -89,7 +89,7 @@ func TestCheckFinds(t *testing.T) {
 			lines: []string{"enter k ann 7", "leave k ann", "enter k bob 7"},
 		},
 		{
-			sentence: "a fence that falls below one before the last",
+			sentence: "a fence that is lower than the fence before the last one",
 			rule:     history.FenceFell, text: "ann got fence 7 after bob got 8",
 			lines: []string{"enter k ann 7", "leave k ann", "enter k bob 8", "leave k bob", "enter k ann 7"},
 		},

@@ -193,7 +193,7 @@ func TestFaults(t *testing.T) {
 		}
 		_, stop := e.Capabilities().Notifier.Notify(r) // opens a connection for messages
 		defer stop()
-		time.Sleep(100 * time.Millisecond) // until the connection is open; a shorter time fails nothing
+		time.Sleep(100 * time.Millisecond) // until the connection is open; if that takes longer, the test passes without it
 		closed := make(chan error, 1)
 		go func() { closed <- e.Close() }()
 		select {

@@ -239,7 +239,7 @@ func TestOvertakenAcquires(t *testing.T) {
 		d.arrive()
 		r.Retry = true
 		granted(t, e, r)
-		time.Sleep(100 * time.Millisecond) // for a wrong release to happen
+		time.Sleep(100 * time.Millisecond) // a wrong release would happen meanwhile
 		if s.Must("EXISTS", r.Key) != "1" {
 			t.Error("the lock was released")
 		}

@@ -63,6 +63,6 @@ ahead = ahead or redis.call('LLEN', queue.key)
 if left ~= -2 then
   return {0, left, found.other or '', ahead, now}
 end
--- Without a first waiter, scan_front saw only expired and lost ones, and there may be
--- more: the caller retries in 1 ms.
+-- Without a first waiter, scan_front saw only expired and lost waiters, and there may be
+-- more of them: the caller retries in 1 ms.
 return {0, seen.first and seen.kept_until - ms or 1, seen.first or redis.call('LINDEX', queue.key, 0) or '', ahead, now}

@@ -115,11 +115,11 @@ local function has_redisson(queue)
 end
 
 -- redisson_margin returns by how many ms a reservation must be extended, given the
--- number of waiters ahead. Redisson adds the wait of each of its waiters to the expiry of
--- the one before, and subtracts it from all others when that waiter is served or
--- gives up. Without a margin, waiters behind one of Redisson's would lose their
--- positions then. How long Redisson's waiter has waited is unknown, but not longer
--- than its reservation, which is the margin.
+-- number of waiters ahead. For each of its waiters, Redisson adds the waiter's wait to
+-- the expiry of the waiter before it. When the waiter is served or gives up, Redisson
+-- subtracts its wait from all other expiries. Without a margin, waiters behind it would
+-- then lose their positions. How long Redisson's waiter has waited is unknown, but not
+-- longer than its reservation, which is the margin.
 local function redisson_margin(queue, ahead)
   if not has_redisson(queue) then
     return 0

@@ -54,7 +54,7 @@ func StartNode(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// addSlots gives the node the slots from one up to another, without the last.
+// addSlots gives the node the slots from from up to, but not including, to.
 func (s *Server) addSlots(from, to int) {
 	s.t.Helper()
 	args := []string{"CLUSTER", "ADDSLOTS"} // Redis 6 takes no ranges
