@@ -27,8 +27,9 @@ import (
 
 const secret = "SEC000000000000000000000"
 
-// A dingtalk is a receiver that checks what DingTalk checks: the token, the signature, a
-// timestamp of at most an hour, the type of the message, and 20 messages a minute.
+// A dingtalk is a receiver that checks what DingTalk checks: the token, the signature, that
+// the timestamp is at most an hour old, the type of the message, and the limit of 20
+// messages a minute.
 type dingtalk struct {
 	mu       sync.Mutex
 	answer   func(n int) (status int, body string) // of the n-th request; nil: the usual answer

@@ -56,7 +56,7 @@ func Sign(secret, timestamp string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// post sends a message, and retries what may succeed later. The first attempt has waited
+// post sends a message, and retries after a temporary error. The first attempt has waited
 // for the rate limit already.
 func (b *robot) post(ctx context.Context, m message) error {
 	body, err := json.Marshal(m)
@@ -141,8 +141,8 @@ func (b *robot) signed() string {
 	return u.String()
 }
 
-// A limit keeps any minute below perMinute messages. A token bucket would allow twice as
-// many in its first minute.
+// A limit allows at most perMinute messages in any minute. A token bucket would allow twice
+// as many in its first minute.
 type limit struct {
 	sent [perMinute]time.Time // a ring; the zero time is long ago
 	next int                  // the oldest

@@ -11,8 +11,8 @@ import (
 )
 
 // A keyHider writes hashes in place of the keys of locks. In a gateway, keys contain what
-// clients send. The hashes are those of the lines about requests, unless the file has a
-// namespace, which the keys here begin with.
+// clients send. The lines about requests have the same hashes, unless the file has a
+// namespace: the keys here begin with the namespace.
 type keyHider struct {
 	slog.Handler
 	locks bool // the lines are about locks

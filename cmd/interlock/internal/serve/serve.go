@@ -34,8 +34,8 @@ type Options struct {
 
 	// Load reads the configuration for a reload; nil: reloads are not possible.
 	Load func() (*config.Config, error)
-	// File is watched for changes, unless it is empty. Content is what it had when Config
-	// was read.
+	// File is watched for changes, unless it is empty. Content is the content of the file
+	// from which Config was read.
 	File    string
 	Content []byte
 	// Reload requests a reload, such as by SIGHUP; it may be nil.
@@ -54,8 +54,8 @@ type Options struct {
 	Name string // the client's name on the engine
 	Log  *slog.Logger
 
-	// Levels are those of Log; nil: they are fixed. The configuration sets them, and so
-	// does the admin API. Verbose makes debug the level.
+	// Levels are the levels of Log; nil: they are fixed. The configuration and the admin API
+	// set them. With Verbose, components without a level of their own are logged at debug.
 	Levels  *logs.Levels
 	Verbose bool
 

@@ -44,7 +44,7 @@ func Warnings(c *config.Config) (all []Warning) {
 	return all
 }
 
-// weak returns a condition on rules: they are guards with that weakness.
+// weak returns a function that reports whether a rule is a guard with that weakness.
 func weak(w guard.Weakness) func(config.Rule) bool {
 	return func(r config.Rule) bool { return r.Policy.Name != "" && slices.Contains(r.Policy.Weaknesses(), w) }
 }

@@ -39,8 +39,8 @@ func submissions() []Case {
 			want:  want{ran: 2, refused: 2, effect: tested("/lock-timeout-test", 2)},
 		},
 		{
-			// The window of 2 s outlasts the work of 240 ms, so one of 100 runs, however
-			// late the others arrive within it.
+			// The window of 2 s outlasts the work of 240 ms, so one of the 100 requests
+			// runs, however late the others arrive within the window.
 			ID: "concurrent", Group: Submit, Title: i18n.CaseConcurrent, About: i18n.CaseConcurrentAbout, Rules: []string{"POST /concurrent-test"}, Snippet: "window.go",
 			calls: test("/concurrent-test", make([]call, 100)...),
 			want:  want{ran: 1, refused: 99, effect: tested("/concurrent-test", 1)},

@@ -141,8 +141,8 @@ func (r *run) waitTurn(ctx context.Context, s call) bool {
 	return ctx.Err() == nil
 }
 
-// waitAfterFirst waits until the first request has been in the shop for d. Counting from
-// the start instead, a busy machine could send the second request before the first.
+// waitAfterFirst waits until the first request has been in the shop for d. If the time
+// counted from the start, a busy machine could send the second request before the first.
 func (r *run) waitAfterFirst(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-r.served:
