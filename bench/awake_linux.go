@@ -14,7 +14,7 @@ import (
 
 // idleLoops keep the processors awake with one loop per processor, at idle priority.
 // A virtual processor takes longer to wake up than a lock cycle takes, so a contender
-// that finds it awake would seem faster.
+// that finds the processor awake would seem faster.
 type idleLoops struct {
 	loops  []*exec.Cmd
 	exited []chan struct{}

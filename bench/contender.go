@@ -26,13 +26,13 @@ type locks struct {
 	// lock waits for the lock.
 	lock func(ctx context.Context, key string) (unlock func() error, err error)
 
-	// try makes one attempt. It returns neither unlock nor err if the lock is held.
+	// try makes one attempt. If the lock is held, both results are nil.
 	try func(ctx context.Context, key string) (unlock func() error, err error)
 
 	close func()
 }
 
-// lockLease is the lease where the caller must choose one. No measurement takes longer.
+// lockLease is the lease in libraries without a default lease. No measurement takes longer.
 const lockLease = 10 * time.Second
 
 // The names of the rows that are baselines.
@@ -55,7 +55,7 @@ func uncontended(s *scripts) []contender {
 }
 
 // contended returns the rows of the tables about one lock with many waiters. Libraries
-// that poll do so at their default or a usual interval, and at a short one.
+// that poll have several rows: the default or a usual interval, and shorter intervals.
 func contended() []contender {
 	return []contender{
 		interlockContender(plainRow),

@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// The targets of a saturated gateway, as a share of a bare reverse proxy.
+// The targets of a saturated gateway: its rate, divided by that of a bare reverse proxy.
 const (
 	leastPassed  = 0.8
 	leastGuarded = 0.5

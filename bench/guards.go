@@ -164,7 +164,7 @@ func callOnce(l load, g *guard.Guard[receipt]) func(context.Context, string) err
 }
 
 // uniqueNames returns a generator of names that are unique across runs. The generator
-// returns each name as often as times says.
+// returns each name the given number of times.
 func uniqueNames() func(times int64) string {
 	var seq atomic.Int64
 	run := rand.Text()[:8]
@@ -248,7 +248,7 @@ func (b *targets) checkGuards(f *group, l load, g int) {
 		b.check(sent <= 3.005, "at %d goroutines, a first call and a replay in another process take at most 3 round trips: %.2f", g, sent)
 	}
 	if r := f.find(embeddedRow); r != nil && r.cycles > 0 && g == 1 {
-		// Subtract one allocation: the caller builds the key's text.
+		// One allocation is subtracted, because the caller builds the key's text.
 		allocs, took := float64(r.mallocs)/float64(r.cycles)-1, float64(r.latency.at(0.5))/float64(time.Microsecond)
 		b.check(allocs <= mostGuardAllocs, "on the embedded engine at most %.0f allocations: %.2f", mostGuardAllocs, allocs)
 		b.check(took < mostGuardMicros, "on the embedded engine under %.0f µs: %.1f µs", mostGuardMicros, took)

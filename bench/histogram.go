@@ -24,7 +24,7 @@ func (h *histogram) merge(other *histogram) {
 	h.n += other.n
 }
 
-// at returns a percentile: the given part of all durations is at most that long.
+// at returns a percentile: the duration that the given part of all durations does not exceed.
 func (h *histogram) at(part float64) time.Duration {
 	rank := int(part * float64(h.n))
 	for i, c := range h.counts {

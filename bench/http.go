@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// The targets of a middleware on the embedded engine: what it adds to a handler.
+// The targets: the most that a middleware on the embedded engine may add to a handler.
 const (
 	mostAddedMicros = 5.0
 	mostAddedAllocs = 15.0

@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/observe/prom"
 )
 
-// The targets: what observation may cost, as a multiple of a lock without it.
+// The targets: the cost of an observed lock, divided by that of a lock without observation.
 const (
 	mostObservedEmbedded = 1.15
 	mostObservedRedis    = 1.03
@@ -44,7 +44,7 @@ func observed(open func(ctx context.Context, addr string) (engine.Engine, error)
 }
 
 // An observation is everything that a program can switch on: metrics that are scraped once
-// a second, logs of level info, and spans of one request in every.
+// a second, logs of level info, and spans of one request in N, where N is the field every.
 type observation struct {
 	every    uint64
 	requests atomic.Uint64

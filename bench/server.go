@@ -73,8 +73,8 @@ func launch(ctx context.Context) (*server, error) {
 	return s, nil
 }
 
-// await returns when the server answers and is the one that was started: another program
-// may have taken the port.
+// await returns when the started server answers. It checks the server's identity, because
+// another program may have taken the port.
 func (s *server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -89,7 +89,7 @@ func (f *group) find(name string) *row {
 	return nil
 }
 
-// compare adds each row's ratio to the baseline in the round that just ended.
+// compare appends to each row the ratio of its rate to the baseline's, in the last round.
 func (f *group) compare() {
 	base := f.find(f.base)
 	if base == nil {

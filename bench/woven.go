@@ -103,8 +103,8 @@ func half(values []float64, format string) string {
 	return span(sorted[len(sorted)/4:len(sorted)-len(sorted)/4], format)
 }
 
-// measurePayments measures the rows alternately. The difference is a hundredth of a call,
-// and other load makes a batch longer, never shorter. So batches are short, the shortest
+// measurePayments measures the rows alternately. They differ by a hundredth of a call's
+// duration, and other load makes a batch longer, never shorter. So batches are short, the shortest
 // of ten counts, and the order of the rows alternates.
 func (p plan) measurePayments(ctx context.Context, all []*payment) error {
 	client := interlock.New(nil)

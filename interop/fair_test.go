@@ -58,7 +58,7 @@ func TestFairOrder(t *testing.T) {
 
 // TestFairWaitersThatGiveUp releases a lock while Java's first two waiters give up. They
 // leave the queue without passing on the message, so Java's third waiter sleeps for the
-// lease. A Go waiter behind it finds the lock free and notifies it.
+// lease. A Go waiter behind finds the lock free and notifies that third waiter.
 func TestFairWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	const patience = 10 * time.Second

@@ -63,8 +63,8 @@ func (s servers) urlForGo() string {
 // ids numbers threads and keys.
 var ids atomic.Int64
 
-// longLease is so long that a waiter without a message fails the test. The Go waiters ask
-// every second even so.
+// longLease is so long that a Java waiter without a message fails the test. Go waiters ask
+// every second, with or without a message.
 const longLease = 5 * callTimeout
 
 // newFixture starts a server, and opens a client of each language, both with the same

@@ -98,7 +98,7 @@ func (j *jvm) read(answers io.Reader) {
 	}
 }
 
-// ask sends a command for a thread of a client, which runs its commands in order.
+// ask sends a command for a thread of a client. The thread runs its commands in order.
 func (j *jvm) ask(words ...string) <-chan answer {
 	c := make(chan answer, 1)
 	j.mu.Lock()

@@ -7,7 +7,7 @@ import (
 )
 
 // maxMedianWake is a limit for the time from a release to the grant of a Go waiter. Without
-// a notification, it retries after 1s. A Java waiter would sleep for the lease.
+// a notification, a Go waiter retries after 1s. A Java waiter would sleep for the lease.
 const maxMedianWake = 500 * time.Millisecond
 
 func TestWakeUp(t *testing.T) {

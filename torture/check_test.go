@@ -10,7 +10,7 @@ import (
 )
 
 // TestCheckCost prints how long a guarded call takes on a local Redis. The work returns at
-// once, so that is what the guard costs (requirement P9: less than 10 ms). The figures
+// once, so the whole duration is the cost of the guard (requirement P9: less than 10 ms). The figures
 // depend on the machine, so the test asserts only that the work ran once for each key.
 func TestCheckCost(t *testing.T) {
 	const calls = 2000

@@ -21,8 +21,8 @@ import (
 // TestGuardStorm makes a thousand concurrent duplicate calls in one process, and a
 // thousand more when the work is done (requirement T10). The process sends at most four
 // commands to Redis. If the first call is in another process, this process later sends
-// one more command, to unsubscribe. A process that had no subscription sends another one,
-// because the server confirms two channels.
+// one more command, to unsubscribe. If the process had no subscription before, both numbers
+// are higher by one, because the server confirms two channels.
 func TestGuardStorm(t *testing.T) {
 	for _, on := range []guard.OnDuplicate{guard.Replay, guard.Refuse, guard.Wait} {
 		for _, s := range []guardStorm{

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// TestScenarios runs the scenarios of the requirements on a real Redis. It has two guards:
-// the other acts as another process.
+// TestScenarios runs the scenarios of the requirements on a real Redis. It has two
+// guards: f.guard, and f.other, which acts as another process.
 func TestScenarios(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -267,7 +267,7 @@ func scopes(t *testing.T) {
 		guard.PerRoute: {first: true, {User: "ada", Route: "returns", ID: "1"}: false, {User: "bob", Route: "orders", ID: "1"}: false},
 	} {
 		policy := guard.Policy{Name: "scope", Scope: scope}
-		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the seed
+		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the original specification
 		f := &guardFixture{fixture: base}
 		f.guard, f.other = newGuard(t, f.client, policy), newGuard(t, base.other, policy)
 		result := f.do(f.guard, first)
@@ -284,7 +284,7 @@ func leases(t *testing.T) {
 	for want, policy := range map[time.Duration]guard.Policy{
 		30 * time.Second: {Name: "default"}, 10 * time.Second: guard.Short("short"), 5 * time.Minute: guard.Long("long"),
 	} {
-		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the seed
+		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the original specification
 		f := &guardFixture{fixture: base}
 		f.guard, f.other = newGuard(t, f.client, policy), newGuard(t, base.other, policy)
 		_, claim := f.begin(f.guard)

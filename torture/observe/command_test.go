@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// gateway runs interlock serve before a small service, with requests, and returns the
-// address of its metrics.
+// gateway runs interlock serve in front of a small service, sends it requests until the
+// test ends, and returns the address of its metrics.
 func gateway(t *testing.T, command, redis string) (metrics string) {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,8 @@ func gateway(t *testing.T, command, redis string) (metrics string) {
 	return metrics
 }
 
-// demo runs interlock demo, with clicks on the cases of its page, and returns its address.
+// demo runs interlock demo, clicks on the cases of its page until the test ends, and returns
+// its address.
 func demo(t *testing.T, command string) (address string) {
 	t.Helper()
 	address = freeAddress(t)

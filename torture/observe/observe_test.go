@@ -130,8 +130,8 @@ func checkMetrics(t *testing.T, targets []string) {
 	}
 }
 
-// find fails unless a query finds a number since the start. A query without its threshold
-// finds data while all is well.
+// find fails unless a query has found a number since the start. Queries of alerts have no
+// thresholds here, so that they find data while all is well.
 func find(t *testing.T, p *prometheus, exported map[string]bool, q *query) {
 	p = &prometheus{t, p.url, p.started}
 	for part, why := range quiet {
@@ -240,7 +240,7 @@ func panels(t *testing.T) []query {
 // comparison is a threshold of an alert.
 var comparison = regexp.MustCompile(`\s*(>|==|<)\s*[0-9.]+`)
 
-// rules returns the expressions of all loaded rules, those of alerts without thresholds.
+// rules returns the expressions of all loaded rules. It removes the thresholds of alerts.
 func rules(p *prometheus) []query {
 	var loaded struct {
 		Groups []struct {

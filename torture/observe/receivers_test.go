@@ -114,8 +114,8 @@ const (
 	robotSecret = "SEC0123456789"
 )
 
-// dingTalk accepts messages that DingTalk would accept: the token, the signature, and a
-// timestamp of at most an hour.
+// dingTalk accepts messages that DingTalk would accept. It checks the token, the signature,
+// and that the timestamp is at most an hour old.
 func dingTalk(t *testing.T) *inbox {
 	b := new(inbox)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

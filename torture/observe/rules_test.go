@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The thresholds of the requirements: each has a test in deploy/prometheus/tests that
-// fires above it, and one that is silent exactly at it. promtool runs them by file, so
-// each subtest runs the tests of one requirement alone.
+// Each threshold of the requirements has two tests in deploy/prometheus/tests: one fires
+// above the threshold, and one is silent exactly at it. promtool can run the tests of one
+// requirement by name, and each subtest here does so.
 func TestObserveThresholds(t *testing.T) {
 	if _, err := exec.LookPath("promtool"); err != nil {
 		t.Skip("promtool is not installed: apt-get install prometheus")

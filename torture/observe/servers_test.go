@@ -19,7 +19,7 @@ import (
 
 const deploy = "../../deploy"
 
-// patience is how long anything may take that must happen.
+// patience is the longest time that a test waits for an event that must happen.
 const patience = time.Minute
 
 // await waits until check reports true, and ends the test with the last state otherwise.
@@ -85,8 +85,8 @@ func start(t *testing.T, health string, env []string, name string, args ...strin
 	})
 }
 
-// edited copies a file of deploy, with pairs of old and new text. Each old text must be
-// there.
+// edited copies a file of deploy, and replaces texts in the copy. pairs has each old text
+// before its new text. The file must contain each old text.
 func edited(t *testing.T, dir, file string, pairs ...string) (path string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deploy, file))
@@ -112,8 +112,8 @@ type prometheus struct {
 	started time.Time
 }
 
-// startPrometheus scrapes the targets each second, with the rules of deploy. Only the
-// times that an alert must last are shorter.
+// startPrometheus scrapes the targets each second, with the rules of deploy. Unlike
+// there, an alert fires after one second.
 func startPrometheus(t *testing.T, alertmanager string, targets ...string) *prometheus {
 	t.Helper()
 	dir, address := t.TempDir(), freeAddress(t)
@@ -196,7 +196,7 @@ func (p *prometheus) await(query string) {
 	})
 }
 
-// instant returns the values of a range query that has one point: now.
+// instant returns the parameters of a range query that has one point: now.
 func instant(query string) url.Values {
 	now := unix(time.Now())
 	return url.Values{"query": {query}, "step": {"1"}, "start": {now}, "end": {now}}

@@ -84,7 +84,7 @@ func (s *service) start() *process {
 	return p
 }
 
-// end ends a process unless it was killed. It must close its client and exit with 0. If
+// end ends a process unless it was killed. The process must close its client and exit with 0. If
 // the test failed, end prints the log.
 func (s *service) end(p *process, log *bytes.Buffer) {
 	defer func() {
