@@ -116,7 +116,7 @@ var exclusionLaws = []law{
 			t.Errorf("%d calls, want 2: one to acquire, one to release", n)
 		}
 	}},
-	{"the returned context is cancelled with the hold and its reason", func(t *testing.T, w *world) {
+	{"the returned context ends with the hold, and its cause is the reason", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		if ctx.Err() != nil {
 			t.Errorf("the context ended before Unlock: %v", ctx.Err())

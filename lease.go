@@ -13,8 +13,8 @@ import (
 )
 
 // A lease is a lock held at the engine, however many times it was entered in
-// this process. It is also its holder's context, which saves allocations. Ownership
-// travels with that context, so no table of goroutines is needed.
+// this process. A lease is also the context of its holder, which saves allocations.
+// Ownership travels with that context, so no table of goroutines is needed.
 type lease struct {
 	lazyctx.Context // cancelled when the hold ends
 
@@ -88,8 +88,8 @@ func (l *lease) left() time.Duration {
 	return l.watch.Left(time.Now())
 }
 
-// enter adds an entry. If the lease has ended it returns neither a hold nor an
-// error, and the caller acquires the lock anew.
+// enter adds an entry. If the lease has ended, both results are nil, and the caller
+// acquires the lock anew.
 func (l *lease) enter(reentrant bool) (*Hold, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

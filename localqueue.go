@@ -25,7 +25,7 @@ type localQueue struct {
 type shard struct {
 	mu     sync.Mutex
 	queues map[string]*waitQueue
-	spare  *waitQueue // a closed one, for reuse
+	spare  *waitQueue // a closed waitQueue, for reuse
 }
 
 func (q *localQueue) init(c *core) {

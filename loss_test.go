@@ -142,7 +142,7 @@ var lossLaws = []law{
 			t.Errorf("%d losses counted, want 1", n)
 		}
 	}},
-	{"an unlock that finds another holder does not touch its lock", func(t *testing.T, w *world) {
+	{"an unlock that finds another holder does not release that holder's lock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.memory.Evict("k:1")
 		_, otherHold := lock(t, w.another().Mutex("k:1"))

@@ -133,7 +133,7 @@ var multiLaws = []law{
 			wantFree(t, w.another().Mutex(k))
 		}
 	}},
-	{"an acquisition of several with a lost reply leaves nothing behind", func(t *testing.T, w *world) {
+	{"an acquisition of several locks with a lost reply leaves nothing behind", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Key: "k:2"})
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).TryLock(t.Context())
 		wantErr(t, err, interlock.ErrOutcomeUnknown)

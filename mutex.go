@@ -115,7 +115,7 @@ func (m *Mutex) acquireNew(ctx context.Context, once bool) (context.Context, *Ho
 	return l, &l.first, nil
 }
 
-// check refuses a call that cannot succeed before anything is sent.
+// check refuses a call that cannot succeed. It runs before anything is sent.
 func (m *Mutex) check(ctx context.Context) error {
 	if m.opts.err != nil {
 		return m.opts.err

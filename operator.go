@@ -34,7 +34,7 @@ const (
 // A LockInfo is a lock as operators see it.
 type LockInfo struct {
 	Key     string // prefix included
-	Kind    Kind   // Fair if callers wait in the queue of a mutex; of a read/write lock, the kind of its holders
+	Kind    Kind   // KindFair for a mutex with callers in its queue; for a read/write lock, the kind of its holders
 	Holders []HolderInfo
 	Waiters []WaiterInfo // in queue order
 
@@ -52,7 +52,7 @@ type HolderInfo struct {
 	Left   time.Duration // time left of its lease; zero if the lease does not expire
 	Client *ClientInfo   // the program; nil if unknown
 
-	// Since is when it acquired the lock, by the engine's clock. A process that hands the
+	// Since is when the holder acquired the lock, by the engine's clock. A process that hands the
 	// lock over among its own callers counts as one holder. Zero if the engine does not
 	// know.
 	Since time.Time
@@ -68,7 +68,7 @@ type WaiterInfo struct {
 
 // A ClientInfo describes a program that uses locks: its name, host and process.
 // A [Client] registers itself when it acquires its first lock. Its registration
-// expires a minute after it released the last one.
+// expires a minute after the Client released its last lock.
 type ClientInfo = engine.Member
 
 // Locks iterates over the held locks under the client's prefix whose keys match

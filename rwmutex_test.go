@@ -208,7 +208,7 @@ var rwmutexLaws = []law{
 		unlock(t, reading)
 		wantFree(t, w.another().RWMutex("k:1").Write())
 	}},
-	{"a lost write cannot be downgraded", func(t *testing.T, w *world) {
+	{"a lost write hold cannot be downgraded", func(t *testing.T, w *world) {
 		ctx, writing := lock(t, w.client.RWMutex("k:1", interlock.Lease(time.Second)).Write())
 		<-ctx.Done()
 		_, _, err := writing.Downgrade()

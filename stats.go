@@ -18,10 +18,10 @@ type Stats struct {
 	Live          int64         // locks held now
 	Waiting       int64         // goroutines waiting for a lock now
 	Acquired      uint64        // locks acquired, from the engine or by a handover
-	HandedOver    uint64        // locks of Acquired that another holder of this process handed over
+	HandedOver    uint64        // the part of Acquired that another holder of this process handed over
 	Contended     uint64        // callers that gave up on a held lock
-	Busy          uint64        // callers of Contended that made one attempt
-	TimedOut      uint64        // callers of Contended whose time for the wait was over
+	Busy          uint64        // the part of Contended that made one attempt only
+	TimedOut      uint64        // the part of Contended whose time set by Wait ran out
 	Failed        uint64        // engine failures reported to a caller
 	Renewed       uint64        // leases renewed
 	RenewFailed   uint64        // renewals that failed and were retried
@@ -144,7 +144,7 @@ func (l *lease) top(now time.Time) TopHold {
 type contention struct {
 	name   string
 	kind   Kind
-	holder string // empty if it is in this process
+	holder string // empty if the holder is in this process
 }
 
 // contend notes a caller that cannot have the lock at once.

@@ -18,7 +18,7 @@ type waitQueue struct {
 	holder      *lease       // the holder in this process
 	rival       rival        // the holder elsewhere, as last seen by the leader
 	first, last *waiter      // goroutines waiting for a handover
-	listeners   int          // how many of them do not poll
+	listeners   int          // the number of waiters that do not poll
 	sub         subscription // used by the leader
 	pending     *pending     // the leader's request, if others wait for its answer
 	notBefore   time.Time    // the next leader waits until then before it asks
@@ -405,8 +405,8 @@ func (l *leader) refused(r rival, once, polls, overtaken, first bool) (listen bo
 	return listen, q.nextTurn()
 }
 
-// failed notes that the engine fails. If it is only too slow for the lease of
-// this leader, callers with a longer lease do not wait for it.
+// failed notes that the engine fails. If the engine is only too slow for the lease of
+// this leader, callers with a longer lease do not wait for the leader.
 func (l *leader) failed(o outage) {
 	if l == nil {
 		return

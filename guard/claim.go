@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Claim is the right to do the work of a key; or, if the work was done before, its
-// result. It has the shape of a database transaction: defer Abandon, and settle with
+// A Claim is the right to do the work of a key. If the work was done before, the Claim
+// has its result. It has the shape of a database transaction: defer Abandon, and settle with
 // Complete, Fail or Free. It is for one goroutine at a time.
 type Claim[T any] struct {
 	claim    claim
@@ -162,7 +162,7 @@ func (c *Claim[T]) withLoss(err, settled error) error {
 // encode turns a result into bytes, which may point into buf.
 func (g *Guard[T]) encode(v *T, buf *encodeBuffer) (text []byte, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the work was done even if its result panics
+		if p := recover(); p != nil { // the work was done, even if encoding its result panics
 			text, err = nil, fmt.Errorf("%w: it panicked: %v", ErrCodec, p)
 		}
 	}()

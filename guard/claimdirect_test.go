@@ -223,7 +223,7 @@ var claimDirectLaws = []law{
 			t.Errorf("%d results were stored late, want 1", n)
 		}
 	}},
-	{"a late grant is returned, also on an in-process engine", func(t *testing.T, w *world) {
+	{"a late grant is given back, also on an in-process engine", func(t *testing.T, w *world) {
 		l := newFailing(w)
 		g, j := on[string](t, w, l, guard.Policy{Name: "order", Lease: time.Second}), work("a", 0)
 		l.claim = func(engine.Claim) error { time.Sleep(990 * time.Millisecond); return nil } // as if the process was paused

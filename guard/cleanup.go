@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-go/interlock/internal/retry"
 )
 
-// maxCleanUp bounds how long cleanUp retries after the lease, while a record may be left.
+// maxCleanUp bounds how long cleanUp retries because of a record. See cleanUp.
 const maxCleanUp = 15 * time.Minute
 
 // cleanUp undoes, in the background, a claim that the engine may have granted. The
 // claim was last sent at sent.
 //
-// It retries while the claim or its record may exist: for one lease, or for Retain up to
-// maxCleanUp if that is longer. A closed guard retries for one lease only.
+// It retries while the claim or its record may exist: at least for one lease, and while
+// Retain lasts, up to maxCleanUp. A closed guard retries for one lease only.
 func (c *core) cleanUp(l engine.Ledger, req engine.Claim, sent time.Time) {
 	lease := max(req.Lease, detach.Timeout)
 	undo := retry.CleanUp{

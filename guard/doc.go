@@ -25,8 +25,8 @@
 //
 // Duplicates in one process are answered in that process: while the first call
 // runs, and for half a second afterwards. Each process sends at most one claim
-// per key to the engine at a time. An in-process engine is asked every time, as
-// there is no round trip to save; see [Policy.LocalCache].
+// per key to the engine at a time. An in-process engine is asked every time,
+// because there is no round trip to save; see [Policy.LocalCache].
 //
 // # Upgrades
 //

@@ -21,7 +21,7 @@ type claim struct {
 	outer           *claim // the claim that the caller's context already had
 
 	core        *core
-	ledger      engine.Ledger // the one that granted it; nil if the work runs unguarded
+	ledger      engine.Ledger // granted the claim; nil if the work runs unguarded
 	local       bool          // the ledger is the fallback of this process
 	localOnly   bool          // other processes do not know of the claim
 	unguarded   error         // why the work runs without a claim
@@ -29,8 +29,8 @@ type claim struct {
 	req         engine.Claim
 	retain      time.Duration
 	fence       uint64
-	engineStart int64     // when it was granted by the engine's clock, in nanoseconds since 1970
-	startedAt   time.Time // when it was granted by this process's clock, for durations
+	engineStart int64     // when it was granted, by the engine's clock, in nanoseconds since 1970
+	startedAt   time.Time // when it was granted, by this process's clock, for durations
 	origin      string    // see Trace.Executing
 	traceID     string    // for the exemplar of the execution
 	lease       watchdog.Lease

@@ -101,7 +101,7 @@ var lossLaws = []law{
 		ok(t, c.Complete("a"))
 		do(t, process[string](t, w, p), key, work("b", 0), "a")
 	}},
-	{"a grant that took most of its lease to arrive is returned", func(t *testing.T, w *world) {
+	{"a grant that took most of its lease to arrive is given back", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", Lease: time.Second}
 		g, j := process[string](t, w, p), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: 990 * time.Millisecond, Times: 1})

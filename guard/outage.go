@@ -14,7 +14,7 @@ import (
 // fail. Then a background task probes the node until it answers. Keys on other nodes stay
 // guarded.
 type outages struct {
-	count atomic.Int32 // of byNode, so that a call without an outage takes no lock
+	count atomic.Int32 // the size of byNode, so that a call without an outage takes no lock
 
 	mu     sync.Mutex
 	byNode map[string]*outage

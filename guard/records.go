@@ -27,7 +27,7 @@ type Records struct {
 type Record struct {
 	Status
 	Guard string // the name of its policy
-	Kept  *Kept  // describes the stored result; nil in a list, or without one
+	Kept  *Kept  // describes the stored result; nil in a list, or if no result is stored
 }
 
 // Kept describes a stored result without revealing it, since results may be secret.

@@ -20,7 +20,7 @@ var (
 		"a caller that gives up while asking does not fail the others":                            faults,
 		"a lost claim cancels the work with the cause, before another caller can claim the key":   faults,
 		"failed renewals are retried, and the claim is kept":                                      faults,
-		"a grant that took most of its lease to arrive is returned":                               faults,
+		"a grant that took most of its lease to arrive is given back":                             faults,
 		"a release whose reply was lost succeeds, even if another caller holds the key by then":   faults,
 		"a result that never arrived fails if another caller holds the key by then":               faults,
 		"a renewal does not shorten a window's longer first lease":                                faults,

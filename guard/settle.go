@@ -176,7 +176,7 @@ func (k *claim) cacheOutcome(s engine.Settlement, now time.Time) {
 	k.core.inflight.cache(k.entry, rec, now)
 }
 
-// finish ends the claim's context and its renewal, and reports it.
+// finish ends the claim's context and its renewal, and reports how the claim ended.
 func (k *claim) finish(e Ending, why error, now time.Time) {
 	c := k.core
 	c.watchdog.Remove(k)
