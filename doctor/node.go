@@ -62,7 +62,7 @@ func (x *exam) memory(n engine.Node) {
 }
 
 // disk examines what survives a restart. A restarted node of a quorum is on probation,
-// so there it is only a note.
+// so in a quorum a finding is only a note.
 func (x *exam) disk(n engine.Node) {
 	severity := Warn
 	if x.inQuorum {

@@ -42,7 +42,7 @@ type Inspector interface {
 // A Lock is a lock as an [Inspector] sees it.
 type Lock struct {
 	Key     string
-	Kind    Kind     // Fair if callers wait in the queue of an exclusive lock; of a read/write lock, the kind of its holders
+	Kind    Kind     // Fair for an exclusive lock with callers in its queue; for a read/write lock, the kind of its holders
 	Holders []Holder // the writer first; the rest in no order
 	Waiters []Waiter // in queue order
 

@@ -56,8 +56,8 @@ func versioned(command string, args []string, flags int) bool {
 	return pkg != "" && !strings.ContainsRune("-./", rune(pkg[0])) && !filepath.IsAbs(pkg) && strings.Contains(pkg, "@")
 }
 
-// weaving returns the flags for weaving, and the remaining flags of the user. Given are the
-// flags and those of GOFLAGS.
+// weaving returns the flags for weaving, and the remaining flags of the user. given has the
+// same flags, and those of GOFLAGS.
 func weaving(ctx context.Context, dir, self string, flags, given []string) (own, rest []string, err error) {
 	overlay, mistakes, err := makeOverlay(ctx, dir, given)
 	if errors.As(err, new(*CachedError)) {

@@ -192,7 +192,7 @@ var permitLaws = []Law{
 		b.granted(first)
 		b.granted(later)
 	}},
-	{"permit", "a waiter with a larger limit is granted a permit when the one before it gives up", func(b *testbed) {
+	{"permit", "a waiter with a larger limit is granted a permit when the waiter before it gives up", func(b *testbed) {
 		b.granted(b.permit(ann, 1))
 		first, later := b.queued(b.permit(bob, 1)), b.queued(b.permit(eve, 2))
 		wake, stop := b.listen(later)

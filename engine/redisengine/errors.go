@@ -92,8 +92,8 @@ func (e *Engine) explain(ctx context.Context, name string, s *Script, err error)
 	return fail(name, fmt.Sprintf("no answer to %s, so it may have taken effect: %v", s.Name, err), causes...)
 }
 
-// unstableSlot turns a redirect that remains after all allowed ones into TRYAGAIN: the
-// slot is being migrated, and a call would find only some of its keys.
+// unstableSlot turns a redirect into TRYAGAIN. The call has followed as many redirects as
+// are allowed: its slot is being migrated, and a call would find only some of its keys.
 func (e *Engine) unstableSlot(reply ReplyError) ReplyError {
 	if code := reply.Code(); e.cluster == nil || code != "MOVED" && code != "ASK" {
 		return reply

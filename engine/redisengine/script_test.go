@@ -205,15 +205,15 @@ func TestOtherKinds(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 	for name, fill := range map[string][]string{
-		"a string":                       {"SET", "", "v"},
-		"a list":                         {"RPUSH", "", "v"},
-		"a read/write lock that is read": {"HSET", "", "mode", "read", java, "1"},
-		"a read/write lock that is ours": {"HSET", "", "mode", "read", ann, "1", "fence:a", "5"},
-		"a hash of texts":                {"HSET", "", "name", "Ann"},
-		"a hash without an expiry":       {"HSET", "", "visits", "3"},
-		"a hash with a count below one":  {"HSET", "", java, "0"},
+		"a string":                      {"SET", "", "v"},
+		"a list":                        {"RPUSH", "", "v"},
+		"a read lock of Java":           {"HSET", "", "mode", "read", java, "1"},
+		"a read lock of Go":             {"HSET", "", "mode", "read", ann, "1", "fence:a", "5"},
+		"a hash of texts":               {"HSET", "", "name", "Ann"},
+		"a hash without an expiry":      {"HSET", "", "visits", "3"},
+		"a hash with a count below one": {"HSET", "", java, "0"},
 	} {
-		t.Run(name+" is not a lock to acquire", func(t *testing.T) {
+		t.Run(name+" cannot be acquired as an exclusive lock", func(t *testing.T) {
 			t.Parallel()
 			r := request(t, ann, "a")
 			fill := append([]string(nil), fill...)

@@ -55,7 +55,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("the note of the primary is %+v, %v; want epoch 1", n, err)
 		}
 	})
-	inWorld(t, "a forced switch past an unreachable process may give a lock two holders with two fences", func(w *world) {
+	inWorld(t, "if a process cannot read a forced switch, a lock may have two holders, with two fences", func(w *world) {
 		_ = w.operator.Close() // otherwise it would write the record on the primary
 		a, b := w.start(), w.start()
 		cut(a.toPrimary)

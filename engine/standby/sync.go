@@ -161,8 +161,8 @@ func (e *Engine) correction(s *sideState) (text string, version uint64, behind b
 	return "", 0, false
 }
 
-// thawed reports whether the freeze after w has passed on side s. It has not if s lacks w,
-// or if w makes another side active, unless that is Local.
+// thawed reports whether the freeze after w has passed, as far as side s can tell. It
+// reports false if w makes the other side active, or makes s active and s lacks w.
 func (e *Engine) thawed(s *sideState, w switchRecord) bool {
 	switch w.Side {
 	case Local:

@@ -58,7 +58,8 @@ type Options struct {
 	// Guards returns the counters of this process's guards, by name. nil: it has none.
 	Guards func() map[string]guard.Stats
 
-	// Levels are the levels of the log, which the API shows and changes. nil: it does not.
+	// Levels are the levels of the log, which the API shows and changes. nil: the API has
+	// no access to levels.
 	Levels *logs.Levels
 
 	// Metrics serves /metrics to clients with a role. nil: the path does not exist.

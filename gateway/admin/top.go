@@ -13,7 +13,7 @@ import (
 // A Top lists the locks that deserve a look, at most ten of each sort.
 type Top struct {
 	Now       []TopLock `json:"now" doc:"The locks with the longest holds of all processes, the longest first."`
-	Complete  bool      `json:"complete" doc:"Whether all locks were read for now. Only the first pages of a long list are."`
+	Complete  bool      `json:"complete" doc:"Whether the list now covers all locks. If there are many, only the first pages are read."`
 	LastHour  []TopHold `json:"last_hour" doc:"The longest holds of this process that ended within the last hour."`
 	Contended []TopKey  `json:"contended" doc:"The keys with most callers in this process that could not have the lock at once."`
 }
@@ -43,7 +43,7 @@ type TopKey struct {
 	Callers uint64     `json:"callers" doc:"How often a caller began to wait, or gave up at once, within the last 30 to 60 minutes."`
 	Error   uint64     `json:"error" doc:"callers is too high by at most this."`
 	Owner   string     `json:"owner" doc:"A hash of the holder's id: the present holder if it is in this process, otherwise the last one seen."`
-	Since   *time.Time `json:"since,omitempty" doc:"When it acquired the lock; missing if it is in another process."`
+	Since   *time.Time `json:"since,omitempty" doc:"When the holder acquired the lock; missing if the holder is in another process."`
 }
 
 // topSize is the length of a list.

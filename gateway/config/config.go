@@ -161,7 +161,7 @@ type Admin struct {
 	ReadOnly bool
 	Hosts    []string // accepted in the Host field, besides loopback names and the listen address
 	Audit    string   // file with a JSON line per change; empty: the log only
-	Insecure bool     // allow an address that is not loopback without tokens or TLS
+	Insecure bool     // without tokens or TLS, still allow an address that is not loopback
 	Open     bool     // without tokens, let every program on this machine do everything; for demos
 }
 

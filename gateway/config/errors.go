@@ -99,7 +99,7 @@ func wide(r rune) bool {
 }
 
 // Errors are the mistakes in a file, ordered by position.
-// Use Err to return it as an error: an empty Errors in an error interface is not nil.
+// Use Err to return Errors as an error: an empty Errors in an error interface is not nil.
 type Errors []*ParseError
 
 // Error returns all mistakes, one per line.

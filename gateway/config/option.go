@@ -62,8 +62,8 @@ func (r *reader) presetFits(d *ruleDraft, s presetOptions, verb pair) bool {
 }
 
 // parseOptions lets package rule parse the options. Package rule expects a key in Go
-// syntax, as in a directive, so it gets a stand-in: the key of a file is a template, and
-// is checked elsewhere.
+// syntax, as in a directive. parseOptions passes a stand-in, because the key of a file is a
+// template, and is checked elsewhere.
 func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *ruleDraft) (rule.Rule, bool) {
 	standIn := rule.Option{Name: rule.Word{Text: "key", At: verb.At}, Value: rule.Word{Text: "user,key", At: verb.At}}
 	do, errs := rule.Parse(verb, append(slices.Clip(options), standIn))

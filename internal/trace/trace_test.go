@@ -19,7 +19,7 @@ func TestPanics(t *testing.T) {
 	defer slog.SetDefault(slog.Default())
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
 
-	t.Run("a function that panics does not keep others from the event, and its first panic is logged", func(t *testing.T) {
+	t.Run("if a function panics, the other functions still get the event, and its first panic is logged", func(t *testing.T) {
 		var got []string
 		note := func(text string) func(string) { return func(e string) { got = append(got, text+e) } }
 		f := trace.Both(trace.Both(trace.Both(nil, note("a")), func(string) { panic("boom") }), note("b"))
@@ -49,7 +49,7 @@ func TestPanics(t *testing.T) {
 			t.Errorf("the context has %q, want %q", got, "ab")
 		}
 	})
-	t.Run("an observer that panics does not keep others from the event", func(t *testing.T) {
+	t.Run("if an observer panics, the other observers still get the event", func(t *testing.T) {
 		var hooks trace.Hooks[int]
 		n := 0
 		defer hooks.Add(func(int) { panic("boom") })()
@@ -125,7 +125,7 @@ func TestSample(t *testing.T) {
 			}
 		})
 	})
-	t.Run("many keys share one limit, and no line goes uncounted", func(t *testing.T) {
+	t.Run("many keys share one limit, and every line is written or counted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := trace.Sample[int]{PerSecond: 1}
 			count := func() (written, skipped int) {

@@ -82,7 +82,7 @@ func (s *spans) contended(e interlock.Contended) {
 }
 
 func (s *spans) failed(e interlock.Failed) {
-	// Without a context it is the failure of a guard, which has reported it as a verdict.
+	// A failure without a context is that of a guard, which has reported it as a verdict.
 	if e.Context == nil || skips(e.Context) {
 		return
 	}

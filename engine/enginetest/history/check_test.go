@@ -180,12 +180,12 @@ func TestCheckFinds(t *testing.T) {
 			lines: []string{"enter k ann 1", "enter k ann 1 shared", "leave k ann shared", "enter k bob 2 shared"},
 		},
 		{
-			sentence: "a reader with a fence that is not above the writer's before it",
+			sentence: "a reader whose fence is not above that of the writer before it",
 			rule:     history.FenceFell, text: "bob got fence 7 after ann got 7",
 			lines: []string{"enter k ann 7", "leave k ann", "enter k bob 7 shared"},
 		},
 		{
-			sentence: "a writer with a fence that is not above the highest reader's before it",
+			sentence: "a writer whose fence is not above the highest fence of the readers before it",
 			rule:     history.FenceFell, text: "cid got fence 5 after ann got 6",
 			lines: []string{"enter k ann 6 shared", "enter k bob 4 shared", "leave k ann shared", "leave k bob shared", "enter k cid 5"},
 		},

@@ -155,7 +155,7 @@ func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Eng
 }
 
 // host returns the servers of an address without the password. Package url does not parse
-// several hosts. The last @ ends the password, which may contain further ones.
+// several hosts. A password may contain @, so the last @ ends it.
 func host(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {

@@ -91,7 +91,7 @@ refuses while the work is running. Expire asks you to type the key. Scripts must
 	FlagClientKey = Text{"find the record of this key of a client; the argument is then the rule's name", "按客户端的 key 查找；此时参数是规则的名字"}
 	FlagUser      = Text{"with --key: the user, unless all users share keys", "配合 --key：用户；所有用户共用 key 时不写"}
 	FlagRoute     = Text{"with --key and --user: the route, if the rule's scope includes it", "配合 --key 和 --user：路由，如果规则的 scope 包含它"}
-	KeyNotFound   = Text{"rule %s has no record of this key: check rule, user, key and namespace, or it may have expired", "规则 %s 没有这个 key 的记录：请检查规则、用户、key 和 namespace，也可能已经过期"}
+	KeyNotFound   = Text{"rule %s has no record of this key; it may have expired: check rule, user, key and namespace", "规则 %s 没有这个 key 的记录：请检查规则、用户、key 和 namespace，也可能已经过期"}
 	FlagOutcome   = Text{"done, failed, or free (it did not run and may be retried)", "done（已完成）、failed（失败）或 free（没有发生，可以重试）"}
 	FlagResult    = Text{"with done: the result for callers of a guard in a Go program, as JSON", "配合 done：Go 程序里 guard 的调用者得到的结果，JSON"}
 	FlagResponse  = Text{"with done: the response for clients of the gateway, as {\"status\": 201, \"content_type\": …, \"body\": …}", "配合 done：网关的调用者得到的应答，形如 {\"status\": 201, \"content_type\": …, \"body\": …}"}

@@ -72,7 +72,7 @@ func TestLog(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a terminal shows no component, which the message names", func(t *testing.T) {
+	t.Run("a terminal shows no component, because the message names it", func(t *testing.T) {
 		var out strings.Builder
 		logs.Component(slog.New(Handler(&out, false, true, logs.NewLevels(slog.LevelInfo))), logs.Locks).Info("lock: not acquired", "name", "pay")
 		if !strings.HasSuffix(out.String(), "lock: not acquired  name=pay\n") {
