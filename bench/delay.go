@@ -9,7 +9,8 @@ import (
 )
 
 // A delayed engine simulates a server behind a network with a delay: it sleeps before each
-// call. A proxy for each of five servers would need more CPU than the measured calls.
+// call. A delaying proxy in front of each of the quorum's five servers would need more
+// CPU than the measured calls.
 type delayed struct{ *redisengine.Engine }
 
 // Acquire implements [engine.Engine].

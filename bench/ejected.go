@@ -10,7 +10,7 @@ import (
 
 // payWoven is the measured function, with a directive.
 //
-// Woven by hand: lock name=pay key=order
+// Ejected directive: lock name=pay key=order
 //
 //go:noinline
 func payWoven(ctx context.Context, order string) (_ilr0 error) {

@@ -30,7 +30,8 @@ type server struct {
 	idleLoops *idleLoops // nil if processors may sleep
 }
 
-// start runs redis-server. It stops with end, and on Linux also when this process dies.
+// start runs redis-server. server.end kills it; on Linux it is also killed when
+// this process dies.
 func start(ctx context.Context) (*server, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, fmt.Errorf("redis-server is not installed: %w", err)
@@ -60,7 +61,7 @@ func launch(ctx context.Context) (*server, error) {
 		"--save", "", "--appendonly", "no")
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	started := make(chan error)
-	go supervise(s.cmd, started, s.exited) // ends with the server, which end kills and waits for
+	go supervise(s.cmd, started, s.exited) // returns when the server has exited; s.end kills it and waits
 	if err := <-started; err != nil {
 		_ = os.RemoveAll(s.dir)
 		return nil, err

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// rawWrites returns the lower bound for a guard with two entries per record: SET the claim,
-// then DEL it and SET the result. It uses no scripts and compares nothing. Keys and values
-// are about as long as a guard's.
+// rawWrites makes the writes of a guard and nothing else, which is the least that a guard can
+// cost: SET the key of the claim, then DEL it and SET the key of the result. It uses no
+// scripts and compares nothing. Keys and values are about as long as a guard's.
 func rawWrites(name string) contender {
 	var (
 		digest = strings.Repeat("x", 28) // with the unique suffix, about as long as a real digest

@@ -176,8 +176,8 @@ func (c *capture) checkWrite(n int64) error {
 	return nil
 }
 
-// noteWriteError keeps the first error: a response that the client did not receive may be
-// incomplete, since handlers stop at the first error.
+// noteWriteError keeps the first error. A handler may stop writing at an error, so the kept
+// copy of the response may be incomplete.
 func (c *capture) noteWriteError(err error) {
 	if c.writeErr == nil {
 		c.writeErr = err

@@ -164,7 +164,7 @@ func (j job) openBoth(first *redisengine.Engine) (_ engine.Engine, closeAll func
 		return nil, nil, err
 	}
 	e, err := standby.New(context.Background(), first, second,
-		standby.LongestLease(standbyLease), standby.View(standbyView), standby.Name(j.Process))
+		standby.LongestLease(standbyLease), standby.MaxRecordAge(standbyView), standby.Name(j.Process))
 	if err != nil {
 		return nil, nil, err
 	}

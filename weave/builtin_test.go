@@ -101,7 +101,7 @@ func TestTextWithLineDirectivesNamesItsFiles(t *testing.T) {
 		"once above a directive":       strings.Replace(shop, "//interlock:lock name=fall", "//line /a/main.y:50\n//interlock:lock name=fall", 1),
 		"within a line of the program": strings.Replace(shop, "var orders int", "/*line /a/main.y:50:5*/ var orders int", 1),
 	} {
-		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/main.go", Text: []byte(text), Spared: true})
+		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/main.go", Text: []byte(text), MarkerOptional: true})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

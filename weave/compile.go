@@ -24,7 +24,7 @@ type compilation struct {
 	woven string // the source name of the first woven file, or ""
 	errs  Errors
 
-	ownError bool // the package declares a type error
+	errorShadowed bool // the package declares a type error
 
 	unread string // a file with directives that cannot be parsed, or ""
 }
@@ -38,7 +38,7 @@ func newCompilation(args []string) (*compilation, error) {
 		return c, nil
 	}
 	first := c.firstFile()
-	c.ownError = declareError(c.args[first:], os.ReadFile)
+	c.errorShadowed = declareErrorType(c.args[first:], os.ReadFile)
 	for i := first; i < len(c.args); i++ {
 		if err := c.file(i); err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	if bytes.Contains(src, []byte(imported)) {
 		return nil, nil // already woven, by an overlay or after cover
 	}
-	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, Spared: spared(path, src), OwnError: c.ownError})
+	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, MarkerOptional: spared(path, src), ErrorShadowed: c.errorShadowed})
 	if l := (Errors)(nil); errors.As(err, &l) {
 		c.errs = append(c.errs, l...)
 		return nil, nil

@@ -41,7 +41,7 @@ func CoverShim(args []string) error {
 		return fmt.Errorf("weave: %w", err)
 	}
 	files := slices.DeleteFunc(strings.Split(string(list), "\n"), func(file string) bool { return !strings.HasSuffix(file, ".go") })
-	own := declareError(files, os.ReadFile)
+	own := declareErrorType(files, os.ReadFile)
 	for _, file := range files {
 		if err := weaveInPlace(file, importPath(tool[len(tool)-1]), own); err != nil {
 			return err
@@ -67,13 +67,13 @@ func throughOthers(args []string) (all, tool []string) {
 }
 
 // weaveInPlace weaves a file in the go command's work directory.
-func weaveInPlace(file, pkg string, ownError bool) error {
+func weaveInPlace(file, pkg string, errorShadowed bool) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
 	// The overlay has checked that the source has the marker.
-	w, err := File(Source{Package: pkg, Path: file, Text: text, Spared: true, OwnError: ownError})
+	w, err := File(Source{Package: pkg, Path: file, Text: text, MarkerOptional: true, ErrorShadowed: errorShadowed})
 	if err != nil || w == nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func weaveEveryFunction(t *testing.T, pkg, file string) int {
 	if count == 0 {
 		return 0
 	}
-	src := weave.Source{Package: pkg, Path: file, Text: text, Spared: true}
+	src := weave.Source{Package: pkg, Path: file, Text: text, MarkerOptional: true}
 	w, err := weave.File(src)
 	if err != nil || w == nil || len(w.Sites) != count {
 		t.Errorf("%s: got %v, want %d woven directives", file, err, count)

@@ -15,14 +15,14 @@ import (
 
 // A Source is a file to weave.
 type Source struct {
-	Package string // the import path of its package
-	Path    string // positions in the woven text use it
-	Name    string // the name in errors; default: Path
-	Text    []byte
-	Via     string // the package that woven code imports; default: [Runtime]
-	Spared  bool   // the file may lack the marker, because it is part of a dependency
+	Package        string // the import path of its package
+	Path           string // positions in the woven text use it
+	Name           string // the name in errors; default: Path
+	Text           []byte
+	Via            string // the package that woven code imports; default: [Runtime]
+	MarkerOptional bool   // the file may lack the marker, because it is part of a dependency
 
-	OwnError bool // another file of the package declares a type error
+	ErrorShadowed bool // another file of the package declares a type error
 }
 
 // A Woven is a woven file.

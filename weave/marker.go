@@ -29,7 +29,7 @@ func (w *weaver) marker() {
 // of the package is not enough: files can be compiled by name, and an old overlay lacks
 // new files.
 func (w *weaver) requireMarker(sites []Site) {
-	if w.marked || w.source.Spared || len(sites) == 0 || len(w.errs) > 0 {
+	if w.marked || w.source.MarkerOptional || len(sites) == 0 || len(w.errs) > 0 {
 		return
 	}
 	first := sites[0]

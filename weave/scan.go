@@ -57,7 +57,7 @@ func scan(ctx context.Context, dir string, given []string, own overlay) (*Tree, 
 	if err != nil {
 		return nil, err
 	}
-	s := &walker{tree: Tree{Files: map[string]*Woven{}, broken: map[string][]byte{}}, own: own, ownError: map[string]bool{}}
+	s := &walker{tree: Tree{Files: map[string]*Woven{}, broken: map[string][]byte{}}, own: own, errorShadowed: map[string]bool{}}
 	if s.wd, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -110,15 +110,15 @@ type walker struct {
 	own  overlay // the user's overlay
 	wd   string  // messages show paths relative to it
 
-	ownError map[string]bool // directories whose package declares a type error
+	errorShadowed map[string]bool // directories whose package declares a type error
 }
 
 // declaresError reports whether the package in dir declares a type error.
 func (s *walker) declaresError(dir string) bool {
-	own, known := s.ownError[dir]
+	own, known := s.errorShadowed[dir]
 	if !known {
-		own = declareError(goFilesOf(dir), s.own.read)
-		s.ownError[dir] = own
+		own = declareErrorType(goFilesOf(dir), s.own.read)
+		s.errorShadowed[dir] = own
 	}
 	return own
 }
@@ -224,7 +224,7 @@ func (s *walker) vendored(vendor string) error {
 		if (module{Path: path}).ours() {
 			return nil
 		}
-		return s.file(Source{Package: path, Path: file, Spared: true}, false)
+		return s.file(Source{Package: path, Path: file, MarkerOptional: true}, false)
 	})
 }
 
@@ -237,7 +237,7 @@ func (s *walker) weaveFile(m module, file, rel string) error {
 	below := filepath.Dir(rel)
 	path := strings.TrimSuffix(m.Path+"/"+filepath.ToSlash(below), "/.")
 	excluded := isExcluded(below)
-	return s.file(Source{Package: path, Path: file, Spared: excluded || m.cached()}, excluded)
+	return s.file(Source{Package: path, Path: file, MarkerOptional: excluded || m.cached()}, excluded)
 }
 
 // file weaves a file, or its replacement in the user's overlay.
@@ -255,7 +255,7 @@ func (s *walker) file(src Source, excluded bool) error {
 	if !candidate(text) {
 		return nil
 	}
-	src.Name, src.Text, src.OwnError = s.shown(src.Path), text, s.declaresError(filepath.Dir(src.Path))
+	src.Name, src.Text, src.ErrorShadowed = s.shown(src.Path), text, s.declaresError(filepath.Dir(src.Path))
 	if inExternalTest(src.Path, text) {
 		src.Package += "_test" // as the go command names the package
 	}

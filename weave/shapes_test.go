@@ -177,7 +177,7 @@ func TestFilesOfAPackageHaveDistinctSiteNames(t *testing.T) {
 	const text = "package shop\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n"
 	of := map[string]string{}
 	for _, name := range []string{"a_b.go", "a.b.go", "a-b.go", "a__b.go", "a_.b.go", "a._b.go", "ab.go", "a.x2d.b.go", "a_x2d_b.go", "a.go.go", "a_go.go", "ä.go"} {
-		found := siteName.FindSubmatch(woven(t, weave.Source{Package: "shop", Path: "/src/" + name, Text: []byte(text), Spared: true}))
+		found := siteName.FindSubmatch(woven(t, weave.Source{Package: "shop", Path: "/src/" + name, Text: []byte(text), MarkerOptional: true}))
 		if found == nil {
 			t.Fatalf("%s: the woven text has no site", name)
 		}
@@ -197,7 +197,7 @@ func FuzzFile(f *testing.F) {
 		f.Add([]byte(c.source))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/a.go", Text: text, Spared: true})
+		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/a.go", Text: text, MarkerOptional: true})
 		if err != nil || w == nil || w.Unread {
 			return
 		}

@@ -46,7 +46,7 @@ func Eject(file string) ([]byte, error) {
 		if w.marker(); !w.marked {
 			return src.Text, nil
 		}
-	case w.rename():
+	case w.replaceMarkerImport():
 		w.commentOut()
 	default:
 		w.commentOut()
@@ -64,14 +64,15 @@ func (w *weaver) commentOut() {
 	for _, group := range w.tree.Comments {
 		for _, c := range group.List {
 			if w.isDirective(c) {
-				w.replace(c.Pos(), c.End(), "// Woven by hand: "+c.Text[len("//"+prefix):])
+				w.replace(c.Pos(), c.End(), "// Ejected directive: "+c.Text[len("//"+prefix):])
 			}
 		}
 	}
 }
 
-// rename replaces the import of the marker by the runtime.
-func (w *weaver) rename() bool {
+// replaceMarkerImport replaces the import of the marker by an import of the runtime. It reports
+// whether the file imports the marker.
+func (w *weaver) replaceMarkerImport() bool {
 	for _, s := range w.tree.Imports {
 		if isMarker(s) && isBlank(s.Name) {
 			w.replace(s.Pos(), s.End(), "_il "+strconv.Quote(Runtime))
@@ -92,8 +93,8 @@ func load(file string) (Source, error) {
 		return Source{}, fmt.Errorf("weave: %w", err)
 	}
 	dir := filepath.Dir(path)
-	own := declareError(goFilesOf(dir), os.ReadFile)
-	return Source{Package: packageOf(dir), Path: path, Name: file, Text: text, Spared: inDependency(path), OwnError: own}, nil
+	own := declareErrorType(goFilesOf(dir), os.ReadFile)
+	return Source{Package: packageOf(dir), Path: path, Name: file, Text: text, MarkerOptional: inDependency(path), ErrorShadowed: own}, nil
 }
 
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^"\s]+)`)

@@ -61,7 +61,7 @@ func (w *weaver) signature(fn *ast.FuncDecl, dirs []*directive) signature {
 // declaresError reports whether error is another type in this function: a type parameter, or
 // a type of the package.
 func (w *weaver) declaresError(fn *ast.FuncDecl) bool {
-	return w.source.OwnError || declares(w.tree, "error") || typeOf(ast.NewIdent("error"), fn.Type.TypeParams) != nil
+	return w.source.ErrorShadowed || declares(w.tree, "error") || typeOf(ast.NewIdent("error"), fn.Type.TypeParams) != nil
 }
 
 // declares reports whether a file declares a type.
@@ -80,14 +80,14 @@ func declares(tree *ast.File, name string) bool {
 	return false
 }
 
-var ownError = regexp.MustCompile(`(?m)^type error\b`)
+var errorShadowed = regexp.MustCompile(`(?m)^type error\b`)
 
-// declareError reports whether one of the files declares a type error. Files that cannot be
+// declareErrorType reports whether one of the files declares a type error. Files that cannot be
 // read are left to the compiler.
-func declareError(files []string, read func(string) ([]byte, error)) bool {
+func declareErrorType(files []string, read func(string) ([]byte, error)) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
 		text, err := read(file)
-		return err == nil && bytes.Contains(text, []byte("\ntype error")) && ownError.Match(text)
+		return err == nil && bytes.Contains(text, []byte("\ntype error")) && errorShadowed.Match(text)
 	})
 }
 

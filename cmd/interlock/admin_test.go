@@ -159,7 +159,7 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 	t.Parallel()
 	primary, secondary := redistest.Start(t), redistest.Start(t)
 	pair := func() *standby.Engine {
-		e, err := standby.New(t.Context(), dial(t, primary), dial(t, secondary), standby.LongestLease(time.Second), standby.View(time.Second))
+		e, err := standby.New(t.Context(), dial(t, primary), dial(t, secondary), standby.LongestLease(time.Second), standby.MaxRecordAge(time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,10 @@ type Discoverer interface {
 
 // A Topology lists servers and connects to them.
 type Topology struct {
-	Topology engine.Topology
+	Topology engine.Topology // standalone, sentinel or cluster
 
-	// Servers are the addresses of known servers. For a cluster one that answers is
-	// enough; behind sentinels none is necessary.
+	// Servers are the addresses of known servers. One reachable server of a cluster is
+	// enough: the probe asks it for the others. With Sentinels, Servers may be empty.
 	Servers []string
 
 	// Sentinels are the addresses of known sentinels, and Main is the name that they have
@@ -42,6 +42,7 @@ type Conn interface {
 	// slice or map of these. Errors are those of [Client].
 	Do(ctx context.Context, command ...string) (any, error)
 
-	// Close closes the connection, if Dial opened it.
+	// Close closes a connection that Dial opened. It does nothing to a connection of the
+	// caller's own client, which Dial may return.
 	Close() error
 }

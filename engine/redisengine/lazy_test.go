@@ -47,7 +47,7 @@ func TestALazyEngine(t *testing.T) {
 			locks, _, errList := e.List(context.Background(), "*", "")
 			return err == nil && errList == nil && len(locks) == 1
 		})
-		awaitWake(t, wake) // subscribed
+		awaitWake(t, wake) // a new subscription also wakes: a release may have been missed
 		released(t, e, request(t, ann, "a"), engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		awaitWake(t, wake)
 	})

@@ -42,7 +42,7 @@ func (e *Engine) degradeAlone(now time.Time) {
 	e.alone = true
 	e.local.frozenUntil = now.Add(e.record.freeze())
 	e.stats.degraded.Add(1)
-	e.announce(switchRecord{Side: Local, Epoch: e.record.Epoch, By: e.name + " (alone)", Longest: e.record.Longest, View: e.record.View}, now)
+	e.announce(switchRecord{Side: Local, Epoch: e.record.Epoch, By: e.name + " (alone)", Longest: e.record.Longest, MaxRecordAge: e.record.MaxRecordAge}, now)
 	e.publish()
 }
 
@@ -50,10 +50,10 @@ func (e *Engine) degradeAlone(now time.Time) {
 func (e *Engine) nextRecord(to Side, by string) switchRecord {
 	w := e.withOwnLimits(switchRecord{
 		Format: format, Epoch: e.record.Epoch + 1, Side: to, Since: time.Now().UTC().Truncate(time.Millisecond), By: by,
-		Longest: e.record.Longest, View: e.record.View,
+		Longest: e.record.Longest, MaxRecordAge: e.record.MaxRecordAge,
 	})
 	for _, s := range e.shared { // the record of a side may allow longer leases
-		w = w.atLeast(time.Duration(s.record.Longest), time.Duration(s.record.View))
+		w = w.atLeast(time.Duration(s.record.Longest), time.Duration(s.record.MaxRecordAge))
 	}
 	return w
 }

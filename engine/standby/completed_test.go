@@ -43,7 +43,7 @@ func completionLaws(t *testing.T) {
 		w.primary = memory.New()
 		b := &process{world: w, toPrimary: enginetest.NewFaulty(w.primary), toStandby: enginetest.NewFaulty(w.secondary)}
 		cut(b.toStandby)
-		b.Engine = newEngine(w, b.toPrimary, b.toStandby, standby.LongestLease(longest), standby.View(view))
+		b.Engine = newEngine(w, b.toPrimary, b.toStandby, standby.LongestLease(longest), standby.MaxRecordAge(view))
 		time.Sleep(view)
 		b.refused(w.request("k"), engine.ErrUnavailable)
 		b.toStandby.Heal()

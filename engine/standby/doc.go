@@ -7,9 +7,9 @@
 //
 // All processes use one side at a time, the active one. A switch record on both
 // engines names the active side, and every process reads the record continually. A
-// process that has not read it for [View] is granted nothing. After a switch nothing is
+// process that has not read it for [MaxRecordAge] is granted nothing. After a switch nothing is
 // granted until every earlier lease has expired. This freeze lasts for the
-// longest lease that was requested, at most [LongestLease], plus [View] and a margin.
+// longest lease that was requested, at most [LongestLease], plus [MaxRecordAge] and a margin.
 //
 // So no lock has holders on both sides, provided that the record on the old side can be
 // written. If it cannot, Switch fails, unless it is called with [Force].

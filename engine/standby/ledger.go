@@ -67,7 +67,7 @@ func (l ledger) lookupOn(ctx context.Context, s *sideState, key string) (engine.
 	if down {
 		return engine.Record{}, errDown
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.config.view/readsPerView)
+	ctx, cancel := context.WithTimeout(ctx, l.config.view/readsPerMaxRecordAge)
 	defer cancel()
 	return s.caps.Ledger.Lookup(ctx, key)
 }

@@ -10,7 +10,7 @@ import (
 // Defaults of the options.
 const (
 	DefaultLongestLease = time.Minute
-	DefaultView         = 3 * time.Second
+	DefaultMaxRecordAge = 3 * time.Second
 )
 
 // config holds the values of the options.
@@ -36,12 +36,12 @@ func LongestLease(d time.Duration) Option {
 	return func(c *config) { c.longest = d }
 }
 
-// View is how long a process trusts the record that it has read. It reads the record
-// three times within View. Default: 3s. It panics if d is less than 30 ms: an engine
+// MaxRecordAge is how long a process trusts the record that it has read. It reads the record
+// three times within MaxRecordAge. Default: 3s. It panics if d is less than 30 ms: an engine
 // needs time to answer.
-func View(d time.Duration) Option {
+func MaxRecordAge(d time.Duration) Option {
 	if d < 30*time.Millisecond {
-		panic(fmt.Sprintf("standby: View(%v): an engine needs longer to answer; use 30ms or more", d))
+		panic(fmt.Sprintf("standby: MaxRecordAge(%v): an engine needs longer to answer; use 30ms or more", d))
 	}
 	return func(c *config) { c.view = d }
 }
@@ -85,7 +85,7 @@ func newConfig(opts []Option) config {
 		host = "?"
 	}
 	c := config{
-		longest: DefaultLongestLease, view: DefaultView,
+		longest: DefaultLongestLease, view: DefaultMaxRecordAge,
 		name: fmt.Sprintf("%s/%d", host, os.Getpid()), logger: slog.New(slog.DiscardHandler),
 	}
 	for _, opt := range opts {
@@ -97,6 +97,6 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// trustFor is how long a read record is trusted: a little less than View, because
+// trustFor is how long a read record is trusted: a little less than MaxRecordAge, because
 // clocks differ.
 func (c *config) trustFor() time.Duration { return c.view - c.view/100 - 2*time.Millisecond }

@@ -102,7 +102,7 @@ func (c *chaos) injectFault(conn *enginetest.Faulty, oneIn int) {
 func (c *chaos) process(ctx context.Context, name string) {
 	conns := c.connections()
 	most := time.Duration(1+c.n(5)) * time.Second
-	e, err := standby.New(ctx, conns[0], conns[1], standby.Name(name), standby.LongestLease(most), standby.View(c.between(300*time.Millisecond, 2*time.Second)))
+	e, err := standby.New(ctx, conns[0], conns[1], standby.Name(name), standby.LongestLease(most), standby.MaxRecordAge(c.between(300*time.Millisecond, 2*time.Second)))
 	if err != nil {
 		return
 	}

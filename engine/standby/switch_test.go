@@ -43,7 +43,7 @@ func switchLaws(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
-	inWorld(t, "the old side grants nothing after View has passed", func(w *world) {
+	inWorld(t, "the old side grants nothing after MaxRecordAge has passed", func(w *world) {
 		a := w.start()
 		a.granted(w.request("before"))
 		w.switchTo(standby.Standby)
@@ -127,7 +127,7 @@ func switchLaws(t *testing.T) {
 		time.Sleep(2 * freeze)
 		a.granted(w.request("k"))
 	})
-	inWorld(t, "a switch before any lease freezes only for View", func(w *world) {
+	inWorld(t, "a switch before any lease freezes only for MaxRecordAge", func(w *world) {
 		a := w.startIdle()
 		if r := w.switchTo(standby.Standby); r.Freeze < view || r.Freeze > 2*view {
 			w.Errorf("the freeze is %v, want about %v", r.Freeze, view)
@@ -137,7 +137,7 @@ func switchLaws(t *testing.T) {
 	})
 	inWorld(t, "a lease that is too long for the record is not requested while the record cannot be changed", func(w *world) {
 		m := &tampered{Engine: w.primary, readOnly: true}
-		a := newEngine(w, m, w.secondary, standby.LongestLease(longest), standby.View(view))
+		a := newEngine(w, m, w.secondary, standby.LongestLease(longest), standby.MaxRecordAge(view))
 		if g, err := a.Acquire(w.Context(), w.request("k")); !errors.Is(err, engine.ErrUnavailable) {
 			w.Errorf("acquire: %+v, %v; want %v", g, err, engine.ErrUnavailable)
 		}
@@ -178,7 +178,7 @@ func switchLaws(t *testing.T) {
 		a := &process{world: w, toPrimary: enginetest.NewFaulty(w.primary), toStandby: enginetest.NewFaulty(w.secondary)}
 		// After the late answer, nothing corrects what the process has read.
 		slow := &slowReads{Engine: a.toPrimary, after: func() { a.toPrimary.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Refuse}) }}
-		a.Engine = newEngine(w, slow, a.toStandby, standby.LongestLease(10*longest), standby.View(view))
+		a.Engine = newEngine(w, slow, a.toStandby, standby.LongestLease(10*longest), standby.MaxRecordAge(view))
 		a.requestLease(longest)
 		slow.delay.Store(int64(view * 9 / 10))
 		for slow.late.Load() == 0 { // until a poll has read the old record
@@ -259,7 +259,7 @@ func switchLaws(t *testing.T) {
 	})
 	inWorld(t, "a longer lease is refused while it cannot be written into the record", func(w *world) {
 		w.start()
-		a := newEngine(w, &tampered{Engine: w.primary, readOnly: true}, w.secondary, standby.LongestLease(10*longest), standby.View(view))
+		a := newEngine(w, &tampered{Engine: w.primary, readOnly: true}, w.secondary, standby.LongestLease(10*longest), standby.MaxRecordAge(view))
 		time.Sleep(view)
 		r := w.request("k")
 		r.Lease = 10 * longest
@@ -318,7 +318,7 @@ func switchLaws(t *testing.T) {
 		a := w.start()
 		w.switchTo(standby.Standby)
 		empty := memory.New()
-		b := newEngine(w, empty, a.toStandby, standby.LongestLease(longest), standby.View(view))
+		b := newEngine(w, empty, a.toStandby, standby.LongestLease(longest), standby.MaxRecordAge(view))
 		if st := b.State(); st.Side != standby.Standby || st.Epoch != 1 {
 			w.Errorf("the state is %+v, want epoch 1 on the standby", st)
 		}

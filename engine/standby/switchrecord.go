@@ -22,10 +22,10 @@ type switchRecord struct {
 	Since  time.Time `json:"since,omitzero"` // by the clock of the process that switched
 	By     string    `json:"by,omitempty"`
 
-	// The longest lease that was requested, and the longest View of all processes. A
+	// The longest lease that was requested, and the longest MaxRecordAge of all processes. A
 	// process requests a longer lease only after it has written it here.
-	Longest millis `json:"longest_ms"`
-	View    millis `json:"view_ms"`
+	Longest      millis `json:"longest_ms"`
+	MaxRecordAge millis `json:"view_ms"`
 
 	// Thawed means that the freeze after the switch had passed when this was
 	// written, so that the age of the note does not matter.
@@ -82,7 +82,7 @@ func (w switchRecord) encode() string {
 func (w switchRecord) supersedes(x switchRecord) bool {
 	return cmp.Or(
 		cmp.Compare(w.Epoch, x.Epoch),
-		cmp.Compare(w.Longest+w.View, x.Longest+x.View),
+		cmp.Compare(w.Longest+w.MaxRecordAge, x.Longest+x.MaxRecordAge),
 		cmp.Compare(w.encode(), x.encode()),
 	) > 0
 }
@@ -94,16 +94,16 @@ func (w switchRecord) sameSwitch(x switchRecord) bool {
 
 // atLeast returns w with values at least as long as the given ones.
 func (w switchRecord) atLeast(longest, view time.Duration) switchRecord {
-	w.Longest, w.View = max(w.Longest, millis(longest)), max(w.View, millis(view))
+	w.Longest, w.MaxRecordAge = max(w.Longest, millis(longest)), max(w.MaxRecordAge, millis(view))
 	return w
 }
 
 // freeze is how long nothing is granted after w was written on the new side. No
-// process trusts an older record for longer than View, and no lease requested until
+// process trusts an older record for longer than MaxRecordAge, and no lease requested until
 // then is longer than Longest; clocks differ by less than 2 % and some milliseconds.
 // No process requests a longer lease before the record on the active side allows it,
 // and a switch is written there first.
 func (w switchRecord) freeze() time.Duration {
-	d := time.Duration(w.Longest + w.View)
+	d := time.Duration(w.Longest + w.MaxRecordAge)
 	return d + d/50 + 10*time.Millisecond
 }

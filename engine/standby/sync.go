@@ -8,12 +8,12 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// readsPerView is how often the record is read within View.
-const readsPerView = 3
+// readsPerMaxRecordAge is how often the record is read within MaxRecordAge.
+const readsPerMaxRecordAge = 3
 
 // poll reads the record of one side until ctx is done.
 func (e *Engine) poll(ctx context.Context, s *sideState) {
-	timer := time.NewTimer(e.config.view / readsPerView)
+	timer := time.NewTimer(e.config.view / readsPerMaxRecordAge)
 	defer timer.Stop()
 	for {
 		select {
@@ -23,7 +23,7 @@ func (e *Engine) poll(ctx context.Context, s *sideState) {
 		}
 		e.sync(ctx, s)
 		e.switchOrDegrade(ctx, s)
-		timer.Reset(e.config.view / readsPerView)
+		timer.Reset(e.config.view / readsPerMaxRecordAge)
 	}
 }
 
@@ -133,7 +133,7 @@ func (e *Engine) announce(w switchRecord, now time.Time) {
 	e.logger.Warn("standby: switched", "to", w.Side, "epoch", w.Epoch, "by", w.By, "freeze", w.freeze())
 }
 
-// withOwnLimits returns w, raised to the View of this process and to the longest lease that
+// withOwnLimits returns w, raised to the MaxRecordAge of this process and to the longest lease that
 // it has requested.
 func (e *Engine) withOwnLimits(w switchRecord) switchRecord {
 	if e.operator {
@@ -143,7 +143,7 @@ func (e *Engine) withOwnLimits(w switchRecord) switchRecord {
 }
 
 // correction returns the record to write on a side whose record is outdated: the latest
-// one. After the freeze, it also raises the record of the active side to the View and
+// one. After the freeze, it also raises the record of the active side to the MaxRecordAge and
 // lease of this process.
 func (e *Engine) correction(s *sideState) (text string, version uint64, behind bool) {
 	e.mu.Lock()

@@ -45,9 +45,9 @@ func (e *Engine) publish() {
 	case !s.record.sameSwitch(e.record):
 		v.blocked = unavailable("the %v has not received the switch record yet", side)
 	case s.record.atLeast(0, e.config.view) != s.record:
-		v.blocked = unavailable("the record on the %v lacks View(%v) of this process", side, e.config.view)
+		v.blocked = unavailable("the record on the %v lacks MaxRecordAge(%v) of this process", side, e.config.view)
 		if time.Now().Before(s.frozenUntil) {
-			v.blocked = nil // this View is written when the freeze has passed
+			v.blocked = nil // this MaxRecordAge is written when the freeze has passed
 			v.staleAt = s.frozenUntil
 		}
 	default:
@@ -92,7 +92,7 @@ func (v *view) refusal(now time.Time) error {
 	return nil
 }
 
-var errStale = errors.New("the side did not answer within View")
+var errStale = errors.New("the side did not answer within MaxRecordAge")
 
 // reached reports whether t has passed by the monotonic or the wall clock: the former
 // stops while the machine sleeps.

@@ -73,7 +73,7 @@ func (p *process) requestLease(lease time.Duration) {
 func (w *world) startIdle(opts ...standby.Option) *process {
 	w.Helper()
 	p := &process{world: w, toPrimary: enginetest.NewFaulty(w.primary), toStandby: enginetest.NewFaulty(w.secondary)}
-	p.Engine = newEngine(w, p.toPrimary, p.toStandby, append([]standby.Option{standby.LongestLease(longest), standby.View(view)}, opts...)...)
+	p.Engine = newEngine(w, p.toPrimary, p.toStandby, append([]standby.Option{standby.LongestLease(longest), standby.MaxRecordAge(view)}, opts...)...)
 	return p
 }
 

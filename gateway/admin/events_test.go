@@ -88,7 +88,7 @@ func TestEvents(t *testing.T) {
 		l := w.listen("")
 		hold := w.lock(w.client.Mutex("a:1"))
 		if what := l.wantNext("lock.acquired").Data.(map[string]any); what["key"] != "a:1" || what["owner"] == hold.Holder() {
-			t.Errorf("the event is %v", what)
+			t.Errorf("the event is %v, want key a:1 and, as owner, a hash of the holder id", what)
 		}
 		w.post(pathOf("locks", "a:1")+"/release", reasonBody)
 		for kinds := map[string]bool{"admin": true, "lock.lost": true}; len(kinds) > 0; {
@@ -108,7 +108,7 @@ func TestEvents(t *testing.T) {
 		l := open(t, func(o *admin.Options) { o.Events = events }).listen("")
 		events.Trace().Contended(interlock.Contended{Key: "a:1", Holder: "id-of-the-holder:1", Err: errors.New("held by id-of-the-holder:1")})
 		if what := l.wantNext("lock.contended").Data.(map[string]any); strings.Contains(fmt.Sprint(what), "id-of-the-holder") || !strings.HasPrefix(what["error"].(string), "held by ") {
-			t.Errorf("the event is %v", what)
+			t.Errorf("the event is %v, want key a:1 and, as owner, a hash of the holder id", what)
 		}
 	})
 	t.Run("a client that reconnects resumes where it was", func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestEvents(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
 		large := strings.Repeat("x", 10_000)
-		for i := 0; ; i++ { // more than the connection buffers, and more than are in memory
+		for i := 0; ; i++ { // more than the connection's buffers hold, and more events than the API keeps
 			if w.api.Publish("large", large); i > 3*4096 {
 				break
 			}

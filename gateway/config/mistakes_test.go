@@ -58,8 +58,9 @@ func parseMessages(text string) (string, config.Errors) {
 }
 
 // TestMistakes: each mistake in a configuration file has its own message, with the
-// position, the line and what to write instead. A file replaces changes to business code
-// (requirement P8), so its messages must be enough to write one.
+// position, the line and what to write instead. Users write this file instead
+// of changing business code (requirement P8), so the messages alone must be enough to write
+// a correct file.
 func TestMistakes(t *testing.T) {
 	header, all := readMistakes(t)
 	texts := map[string]string{}

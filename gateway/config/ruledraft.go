@@ -56,10 +56,11 @@ func ruleShape() shape[ruleDraft] {
 
 // ruleHints are hints for options of directives that a file does not have.
 var ruleHints = map[string]string{
-	"key":        "write the key behind lock, once or submit, as in lock: pay:{path.id}",
+	"key":        "write the key behind lock, once, submit or limit, as in lock: pay:{path.id}",
 	"when":       "when is only for directives in Go; add conditions to the field match instead, for example a header",
 	"ctx":        "ctx is only for directives in Go; remove it",
 	"on-timeout": "on-timeout is only for directives in Go; the gateway answers 423 to a request that does not get its lock in time",
+	"on-limit":   "on-limit is only for directives in Go; the gateway answers 429 to a request beyond its limit",
 	"method":     "write the method in match, as in match: POST /orders",
 	"path":       "write the path in match, as in match: POST /orders",
 	"guard":      "write once or submit",

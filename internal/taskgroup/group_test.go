@@ -75,7 +75,7 @@ func TestGroup(t *testing.T) {
 			}
 		})
 	})
-	t.Run("Drain waits for grace if the context is done", func(t *testing.T) {
+	t.Run("after the context is done, Drain waits for at most the grace period", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var g taskgroup.Group
 			done, cancel := context.WithCancel(t.Context())

@@ -44,7 +44,9 @@ func (w *Watchdog) Add(x Leased, now time.Time) {
 	l.leased = x
 	l.schedule(l.sent)
 	if w.config.Clock.mono(now) < w.mono {
-		now = time.Now() // now was older than the last comparison of the clocks, which would hide a sleep in between
+		// The caller's now precedes the last comparison of the clocks. If the machine slept in
+		// between, that comparison has counted the sleep already.
+		now = time.Now()
 	}
 	if len(w.leases) == 0 {
 		w.compareClocks(now)
@@ -182,7 +184,7 @@ func (w *Watchdog) processDue(now time.Time) (ended []*Lease) {
 		if !l.renewing && l.renew <= at {
 			w.enqueue(l)
 		}
-		w.reorder(l, now) // with the same now: if a clock were set in between, the lease could stay due forever
+		w.reorder(l, now) // the now of the checks above: with a later one, this loop might not end if a clock is set
 	}
 	return ended
 }
