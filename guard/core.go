@@ -24,6 +24,7 @@ type core struct {
 
 	doneMessage Message // for a duplicate of work that is done
 
+	engine    engine.Engine
 	ledger    engine.Ledger
 	lateGrant time.Duration
 	inProcess bool                    // the engine runs in this process, so a call to it is cheap
@@ -74,7 +75,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	// the inflight table, so that the engine and the fallback do not both grant a key.
 	inProcess := caps.InProcess && p.OnDown != Local
 	c := &core{
-		settings: s, policy: p, stats: statsOf(client).of(p.Name), tokens: tokensOf(client), ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess, node: caps.Node,
+		settings: s, policy: p, stats: statsOf(client).of(p.Name), tokens: tokensOf(client), engine: e, ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess, node: caps.Node,
 		keyPrefix: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), inflight: newInflight(p, s), clock: watchdog.NewClock(),
 		doneMessage: doneMessage, closing: make(chan struct{}), trace: clientTrace(client),
 	}

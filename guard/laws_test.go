@@ -52,6 +52,7 @@ var topics = map[string][]law{
 	"trace":       traceLaws,
 	"inprocess":   inProcessLaws,
 	"claimdirect": claimDirectLaws,
+	"tx":          txLaws,
 	"envelope":    envelopeLaws,
 	"json":        jsonLaws,
 }

@@ -48,13 +48,14 @@ var settled = new(closeReason)
 
 type claimKey struct{}
 
-// Fence returns the fence of the claim that ctx belongs to.
+// Fence returns the fence of the claim that ctx belongs to, also of one made by
+// [Guard.DoTx].
 func Fence(ctx context.Context) (fence uint64, ok bool) {
-	c, ok := ctx.Value(claimKey{}).(*claim)
-	if !ok || c.ledger == nil {
-		return 0, false
+	if c, ok := ctx.Value(claimKey{}).(*claim); ok && c.ledger != nil {
+		return c.fence, true
 	}
-	return c.fence, true
+	fence, ok = ctx.Value(txKey{}).(uint64)
+	return fence, ok
 }
 
 // start turns an answer into the claim under which the work runs.
