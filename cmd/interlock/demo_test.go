@@ -18,8 +18,8 @@ func TestDemo(t *testing.T) {
 			"✓ overlaps  0", "✓ fences    rise", "  waits     median", "  engine    granted", "verdict: one holder at a time",
 			"3 · one order, submitted 100 times, on the embedded engine", "✗ check first   orders placed: ", "✓ with a guard  orders placed: 1",
 			"✓ answered      100 of 100 submissions got that order", "  engine        claimed 1; 99 more were coalesced in process", "verdict: placed once")
-		if !strings.Contains(r.stderr.String(), "--redis") || strings.Contains(r.stdout.String(), "--redis") {
-			t.Errorf("the hint about --redis must be on stderr and not on stdout:\n%s\n%s", &r.stdout, &r.stderr)
+		if !strings.Contains(r.stderr.String(), "--engine") || strings.Contains(r.stdout.String(), "--engine") {
+			t.Errorf("the hint about --engine must be on stderr and not on stdout:\n%s\n%s", &r.stdout, &r.stderr)
 		}
 	})
 	t.Run("charts have the width of the terminal", func(t *testing.T) {

@@ -128,7 +128,7 @@ func TestDemoPage(t *testing.T) {
 	})
 	t.Run("--print-config prints the configuration", func(t *testing.T) {
 		t.Parallel()
-		start(t, nil, "demo", "--print-config", "--redis=redis://:secret@127.0.0.1:1").expect(t, 0,
+		start(t, nil, "demo", "--print-config", "--engine=redis://:secret@127.0.0.1:1").expect(t, 0,
 			"listen: 127.0.0.1:7070\n", "to: http://127.0.0.1:7071\n", "engine: redis://127.0.0.1:1\n", "  - match: POST /concurrent-test\n")
 	})
 }

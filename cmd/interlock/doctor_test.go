@@ -134,12 +134,12 @@ func TestDoctor(t *testing.T) {
 	t.Run("in Chinese, and from the environment", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		start(t, []string{"INTERLOCK_REDIS_URL=" + s.URL()}, "doctor", "--lang=zh").expect(t, 0, "单台 Redis，无 AOF", "后果", "建议")
+		start(t, []string{"INTERLOCK_ENGINE_URL=" + s.URL()}, "doctor", "--lang=zh").expect(t, 0, "单台 Redis，无 AOF", "后果", "建议")
 	})
 	t.Run("as JSON", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		r := start(t, nil, "doctor", "--json", "--redis", s.URL())
+		r := start(t, nil, "doctor", "--json", "--engine", s.URL())
 		r.expect(t, 0)
 		var report struct {
 			Worst    string
@@ -158,12 +158,12 @@ func TestDoctor(t *testing.T) {
 		s := redistest.Start(t, with(healthy, redistest.SteppedClock)...)
 		s.Step(200 * time.Millisecond)
 		examine(t, s.URL()).expect(t, 0, "✓ findings: none")
-		start(t, nil, "doctor", "--lease=5s", "--redis", s.URL()).expect(t, 0, "! clock")
+		start(t, nil, "doctor", "--lease=5s", "--engine", s.URL()).expect(t, 0, "! clock")
 	})
 	for _, c := range []struct{ name, args, want string }{
-		{"no server at all", "doctor", "no Redis: set --redis"},
-		{"no URL", "doctor --redis=localhost:6379", "--redis must be a URL such as redis://localhost:6379"},
-		{"no lease", "doctor --redis=redis://a --lease=0s", `--lease: "0s" is not a duration`},
+		{"no server at all", "doctor", "no engine: set --engine"},
+		{"no URL", "doctor --engine=localhost:6379", "--engine must be a URL such as redis://localhost:6379"},
+		{"no lease", "doctor --engine=redis://a --lease=0s", `--lease: "0s" is not a duration`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +185,7 @@ func examine(t *testing.T, urls ...string) *run {
 	t.Helper()
 	args := []string{"doctor"}
 	for _, url := range urls {
-		args = append(args, "--redis", url)
+		args = append(args, "--engine", url)
 	}
 	return start(t, nil, args...)
 }

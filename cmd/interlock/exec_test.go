@@ -50,7 +50,7 @@ func TestExecLeavesNoProcessBehind(t *testing.T) {
 		t.Skip("/proc is not available:", err)
 	}
 	s := redistest.Start(t)
-	env := []string{"INTERLOCK_REDIS_URL=" + s.URL(), "PATH=" + os.Getenv("PATH")}
+	env := []string{"INTERLOCK_ENGINE_URL=" + s.URL(), "PATH=" + os.Getenv("PATH")}
 	t.Run("killing exec kills the command", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, env, "exec", "orphan", "--", "sh", "-c", "echo $$; exec sleep 60")

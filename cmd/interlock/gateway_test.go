@@ -467,7 +467,7 @@ func TestServeStart(t *testing.T) {
 	})
 	t.Run("an unreachable engine is exit code 5, and no password is printed", func(t *testing.T) {
 		t.Parallel()
-		r := start(t, nil, "proxy", "--to", o.URL, "--listen", "127.0.0.1:0", "--admin", "off", "--redis", "redis://:geheim@127.0.0.1:1")
+		r := start(t, nil, "proxy", "--to", o.URL, "--listen", "127.0.0.1:0", "--admin", "off", "--engine", "redis://:geheim@127.0.0.1:1")
 		r.expect(t, 5, "connection refused", "--wait-for-engine")
 		if strings.Contains(r.stderr.String(), "geheim") {
 			t.Errorf("the output contains the password:\n%s", &r.stderr)
@@ -489,7 +489,7 @@ func TestServeWithoutItsEngine(t *testing.T) {
 	o := startService(t)
 	s := redistest.Start(t)
 	s.Kill()
-	g := startGateway(t, "proxy", "--to", o.URL, "--listen", "127.0.0.1:0", "--admin", "off", "--health", "127.0.0.1:0", "--redis", s.URL(), "--wait-for-engine")
+	g := startGateway(t, "proxy", "--to", o.URL, "--listen", "127.0.0.1:0", "--admin", "off", "--health", "127.0.0.1:0", "--engine", s.URL(), "--wait-for-engine")
 	g.post("/orders", orderKey).want(t, 503, "store_unavailable")
 	g.get(g.health+"/readyz?verbose").want(t, 503, "[-] engine")
 	t.Run("a gateway whose rules all degrade is ready", func(t *testing.T) {

@@ -49,8 +49,8 @@ func TestTheIDOfARecordIsTheSameEverywhere(t *testing.T) {
 		t.Fatalf("the API lists %s (%v), want one record", text, err)
 	}
 	id := claims.Claims[0].ID
-	start(t, nil, "key", "get", id, "--namespace", "shop", "--redis", s.URL()).expect(t, 0, id, "done")
-	start(t, nil, "key", "ls", "--namespace", "shop", "--redis", s.URL()).expect(t, 0, id)
+	start(t, nil, "key", "get", id, "--namespace", "shop", "--engine", s.URL()).expect(t, 0, id, "done")
+	start(t, nil, "key", "ls", "--namespace", "shop", "--engine", s.URL()).expect(t, 0, id)
 	for _, line := range [][]string{
 		{"component", "guards", "name", "order", "verdict", "granted"},
 		{"component", "guards", "name", "order", "ending", "completed"},

@@ -156,7 +156,7 @@ func TestTelemetry(t *testing.T) {
 		r, s, redis := startReceiver(t), startTraced(t), redistest.Start(t)
 		env := []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + r.URL + "/v1/traces", "OTEL_SERVICE_NAME=orders"}
 		for range 2 {
-			g := startGatewayWith(t, env, proxy(s.URL, "--redis", redis.URL())...)
+			g := startGatewayWith(t, env, proxy(s.URL, "--engine", redis.URL())...)
 			post(t, g)
 			g.stop(t)
 		}
@@ -215,7 +215,7 @@ func TestTelemetry(t *testing.T) {
 		t.Parallel()
 		r, redis := startReceiver(t), redistest.Start(t)
 		run := start(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.URL, "TRACEPARENT=" + client, "PATH=" + os.Getenv("PATH")},
-			"exec", "nightly-report", "--redis", redis.URL(), "--", "sh", "-c", "echo $TRACEPARENT")
+			"exec", "nightly-report", "--engine", redis.URL(), "--", "sh", "-c", "echo $TRACEPARENT")
 		code, hold := run.wait(t), r.one(t, "interlock.hold")
 		if got, want := strings.TrimSpace(run.stdout.String()), "00-"+traceID+"-"+hex.EncodeToString(hold.SpanId)+"-01"; code != 0 || got != want {
 			t.Errorf("exit code %d, and the command has the trace %q, want %q:\n%s", code, got, want, &run.stderr)

@@ -63,7 +63,7 @@ func TestGatewayReadme(t *testing.T) {
 func background(t *testing.T, dir, line string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "exec "+line)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "INTERLOCK_REDIS_URL=")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "INTERLOCK_ENGINE_URL=")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/backend"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
 const (
@@ -72,12 +72,12 @@ func complete(root *cobra.Command, shell string, to io.Writer) error {
 // nothing, without a message: the user is typing.
 func (p *program) lockNames(f *operatorFlags) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		url := f.redis
+		url := f.engine
 		if url == "" {
-			url = p.getenv(redisVariable)
+			url = p.getenv(engineVariable)
 		}
 		// One key is complete already, or the address is unusable.
-		if len(args) > 0 || !redisURL.MatchString(url) {
+		if len(args) > 0 || !backend.Known(url) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
@@ -93,7 +93,7 @@ func held(ctx context.Context, url, typed string) []string {
 	go func() {                     // ends with the process, which exits right after
 		var names []string
 		defer func() { found <- names }()
-		e, err := redisengine.Open(ctx, url)
+		e, err := backend.Open(ctx, url, false)
 		if err != nil {
 			return
 		}

@@ -10,27 +10,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/backend"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
 const (
 	maxClicks = 10_000      // each is a goroutine that waits for the lock
 	maxWork   = time.Minute // longer work is likely a mistaken unit
 
-	// The address of all commands that take --redis. It keeps a password out of the
+	// The address of all commands that take --engine. It keeps a password out of the
 	// process list.
-	redisVariable = "INTERLOCK_REDIS_URL"
+	engineVariable = "INTERLOCK_ENGINE_URL"
 )
 
 // demoFlags are the flags of demo.
 type demoFlags struct {
 	clicks int           // goroutines of the storm, and submissions of the order
 	hold   time.Duration // how long each one works
-	key    string        // of the lock; a flag, because a shared Redis may use the default key
-	redis  string
+	key    string        // of the lock; a flag, because a shared engine may use the default key
+	engine string
 	site   siteFlags
 }
 
@@ -43,7 +43,7 @@ func (p *program) demo() *cobra.Command {
 		Long:  p.say(i18n.AboutDemoLong),
 		Example: "  interlock demo\n" +
 			"  interlock demo --n 24 --hold 20ms\n" +
-			"  interlock demo --redis redis://localhost:6379\n" +
+			"  interlock demo --engine redis://localhost:6379\n" +
 			"  interlock demo --no-page",
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDemo(c, &f) },
@@ -55,20 +55,20 @@ func (p *program) demo() *cobra.Command {
 	flags.IntVar(&f.clicks, "n", 100, p.say(i18n.FlagN, maxClicks))
 	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
 	flags.StringVar(&f.key, "key", "interlock:demo", p.say(i18n.FlagKey))
-	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagRedis))
+	flags.StringVar(&f.engine, "engine", "", p.say(i18n.FlagDemoEngine))
 	p.siteFlags(c, &f.site)
 	return c
 }
 
-// runDemo runs the demo in the terminal, and then serves the page. It opens the Redis
+// runDemo runs the demo in the terminal, and then serves the page. It opens the engine
 // and the port first, so that a mistake is reported before any output.
 func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	if err := p.checkDemo(c, f); err != nil {
 		return err
 	}
 	stages := []demo.Target{{Name: p.say(i18n.Embedded)}}
-	address, from := p.redis(c, f)
-	// Before the Redis is opened: printing needs no server.
+	address, from := p.engineAddress(c, f)
+	// Before the engine is opened: printing needs no server.
 	if f.site.print {
 		return p.printConfig(&f.site, address)
 	}
@@ -79,7 +79,7 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 			return err
 		}
 		defer e.Close() //nolint:errcheck // the demo is done
-		stages = append(stages, demo.Target{Name: p.say(i18n.OnRedis, host(address)), Engine: e})
+		stages = append(stages, demo.Target{Name: p.say(i18n.OnEngine, backend.Name(address), host(address)), Engine: e})
 		shared = e
 	}
 	page, err := p.openSite(c, &f.site, shared, address) // before the demo, so that a port in use is reported at once
@@ -97,7 +97,7 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	case err != nil && c.Context().Err() == nil && unreachable(err):
 		return &unreachableError{from, err}
 	case err == nil && address == "":
-		fmt.Fprintln(p.stderr, "\n"+p.colored(p.stderr).Dim(p.say(i18n.TryRedis)))
+		fmt.Fprintln(p.stderr, "\n"+p.colored(p.stderr).Dim(p.say(i18n.TryEngine)))
 	}
 	// A failed verdict ends the command: the page would hide its exit code.
 	if err != nil || page == nil {
@@ -128,22 +128,22 @@ func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
 	return hold.Unlock()
 }
 
-// redis returns the address of a Redis, if one is set, and the source of the address. The
+// engineAddress returns the address of an engine, if one is set, and the source of the address. The
 // source is part of error messages, which must not contain the address.
-func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
-	if c.Flag("redis").Changed {
-		return f.redis, "--redis"
+func (p *program) engineAddress(c *cobra.Command, f *demoFlags) (address, from string) {
+	if c.Flag("engine").Changed {
+		return f.engine, "--engine"
 	}
-	return p.getenv(redisVariable), redisVariable
+	return p.getenv(engineVariable), engineVariable
 }
 
-// open opens a Redis. An invalid address is a usage error, and an unreachable server is an
+// open opens an engine. An invalid address is a usage error, and an unreachable server is an
 // unreachableError.
-func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Engine, error) {
-	if !redisURL.MatchString(address) {
-		return nil, p.misuse(c, p.say(i18n.NotRedisURL, from), "")
+func (p *program) open(c *cobra.Command, address, from string) (backend.Engine, error) {
+	if !backend.Known(address) {
+		return nil, p.misuse(c, p.say(i18n.NotEngineURL, from), "")
 	}
-	e, err := redisengine.Open(c.Context(), address)
+	e, err := backend.Open(c.Context(), address, false)
 	switch {
 	// Ctrl-C while connecting is no error of the server.
 	case err != nil && c.Context().Err() != nil:

@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-go/interlock/cmd/interlock/internal/backend"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/doctor"
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
 // The results of a failed examination.
@@ -39,9 +38,9 @@ func (p *program) doctor() *cobra.Command {
 		Use:   "doctor [flags]",
 		Short: p.say(i18n.AboutDoctor),
 		Long:  p.say(i18n.AboutDoctorLong),
-		Example: "  interlock doctor --redis redis://localhost:6379\n" +
-			"  interlock doctor --redis 'redis+sentinel://a,b,c/mymaster?acks=any' --lease 10s --json\n" +
-			"  interlock doctor --redis redis://a --redis redis://b --redis redis://c",
+		Example: "  interlock doctor --engine redis://localhost:6379\n" +
+			"  interlock doctor --engine 'redis+sentinel://a,b,c/mymaster?acks=any' --lease 10s --json\n" +
+			"  interlock doctor --engine redis://a --engine redis://b --engine redis://c",
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDoctor(c, &f) },
 
@@ -49,8 +48,8 @@ func (p *program) doctor() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&f.urls, "redis", nil, p.say(i18n.FlagDoctorRedis))
-	flags.Lookup("redis").DefValue = "" // not []
+	flags.StringArrayVar(&f.urls, "engine", nil, p.say(i18n.FlagDoctorEngine))
+	flags.Lookup("engine").DefValue = "" // not []
 	flags.DurationVar(&f.lease, "lease", 30*time.Second, p.say(i18n.FlagLease))
 	p.outputFlag(c, &f.form)
 	flags.BoolVar(&f.json, "json", false, p.say(i18n.FlagJSON)) // the same as -o json
@@ -81,19 +80,16 @@ func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 	return nil
 }
 
-// redisURL matches the address schemes that redisengine supports.
-var redisURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://`)
-
 // checkDoctor validates the flags. The URL itself is not part of an error, because it
 // may contain a password.
 func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
-	from := "--redis"
-	if len(f.urls) == 0 && p.getenv(redisVariable) != "" {
-		f.urls, from = []string{p.getenv(redisVariable)}, redisVariable
+	from := "--engine"
+	if len(f.urls) == 0 && p.getenv(engineVariable) != "" {
+		f.urls, from = []string{p.getenv(engineVariable)}, engineVariable
 	}
 	switch {
 	case len(f.urls) == 0:
-		return p.misuse(c, p.say(i18n.DoctorRedisMissing), "")
+		return p.misuse(c, p.say(i18n.DoctorEngineMissing), "")
 	case f.lease <= 0:
 		return p.badValue(c, "lease", f.lease.String(), p.say(i18n.ADuration))
 	}
@@ -101,8 +97,8 @@ func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 		return err
 	}
 	for _, url := range f.urls {
-		if !redisURL.MatchString(url) {
-			return p.misuse(c, p.say(i18n.NotRedisURL, from), "")
+		if !backend.Known(url) {
+			return p.misuse(c, p.say(i18n.NotEngineURL, from), "")
 		}
 	}
 	return nil
@@ -116,7 +112,7 @@ func probe(ctx context.Context, urls []string) (engine.Health, error) {
 	for i, url := range urls {
 		// Each goroutine writes its own elements. An unreachable server is part of its
 		// health, not an error.
-		all.Go(func() { parts[i], errs[i] = redisengine.Probe(ctx, url) })
+		all.Go(func() { parts[i], errs[i] = backend.Probe(ctx, url) })
 	}
 	all.Wait()
 	if ctx.Err() != nil {

@@ -8,36 +8,36 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/backend"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
-	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
 // closeTimeout limits how long releasing the held locks may take. The user may have
 // pressed Ctrl-C and is waiting for the prompt.
 const closeTimeout = 3 * time.Second
 
-// A remote is a Redis that other processes share, and a client of it.
+// A remote is an engine that other processes share, and a client of it.
 type remote struct {
-	engine *redisengine.Engine
+	engine backend.Engine
 	client *interlock.Client
 	name   string // its address without the password
 	from   string // the source of its address
 }
 
-// redisFlag adds --redis.
-func (p *program) redisFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "redis", "", p.say(i18n.FlagTheRedis))
+// engineFlag adds --engine.
+func (p *program) engineFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "engine", "", p.say(i18n.FlagEngine))
 }
 
-// connect opens the Redis of a command. The embedded engine is no substitute: other
+// connect opens the engine of a command. The embedded engine is no substitute: other
 // processes cannot see its locks.
 func (p *program) connect(c *cobra.Command, url string) (*remote, error) {
-	from := "--redis"
-	if !c.Flag("redis").Changed {
-		url, from = p.getenv(redisVariable), redisVariable
+	from := "--engine"
+	if !c.Flag("engine").Changed {
+		url, from = p.getenv(engineVariable), engineVariable
 	}
 	if url == "" {
-		return nil, p.misuse(c, p.say(i18n.RedisMissing, redisVariable), "")
+		return nil, p.misuse(c, p.say(i18n.EngineMissing, engineVariable), "")
 	}
 	e, err := p.open(c, url, from)
 	if cause, ok := errors.AsType[*unreachableError](err); ok {
@@ -69,7 +69,7 @@ func (r *remote) classify(ctx context.Context, err error) error {
 	return err
 }
 
-// An engineRequiredError reports that a command needs a Redis which is unreachable. The
+// An engineRequiredError reports that a command needs an engine which is unreachable. The
 // demo, by contrast, works without one.
 type engineRequiredError struct{ *unreachableError }
 

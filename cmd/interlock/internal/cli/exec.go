@@ -36,8 +36,8 @@ var kinds = []string{string(rule.Plain), string(rule.Fair), string(rule.Read), s
 // execFlags are the flags of exec.
 type execFlags struct {
 	lockFlags
-	redis string        // empty: INTERLOCK_REDIS_URL
-	grace time.Duration // between SIGTERM and SIGKILL, after the lock is lost
+	engine string        // empty: INTERLOCK_ENGINE_URL
+	grace  time.Duration // between SIGTERM and SIGKILL, after the lock is lost
 }
 
 // exec runs a command while a lock is held. It cannot use the embedded engine, which would
@@ -57,7 +57,7 @@ func (p *program) exec() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	p.redisFlag(c, &f.redis)
+	p.engineFlag(c, &f.engine)
 	flags.DurationVar(&f.wait, "wait", rule.DefaultWait, p.say(i18n.FlagWait))
 	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(i18n.FlagKind, strings.Join(kinds, ", ")))
 	flags.DurationVar(&f.lease, "lease", 0, p.say(i18n.FlagExecLease))
@@ -84,7 +84,7 @@ func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 		return err
 	}
 	defer p.stopTelemetry(t, log) // after the locks are released, which ends their spans
-	r, err := p.connect(c, f.redis)
+	r, err := p.connect(c, f.engine)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ const (
 
 // An unreachableError reports an engine that cannot be reached.
 type unreachableError struct {
-	from string // the source of its address: --redis or an environment variable
+	from string // the source of its address: --engine or an environment variable
 	err  error
 }
 

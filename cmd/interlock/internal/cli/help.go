@@ -57,7 +57,7 @@ func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() 
 
 // values are the placeholders that help shows for the values of flags.
 var values = map[string]string{
-	"color": "WHEN", "lease": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
+	"color": "WHEN", "lease": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "engine": "URL",
 	"primary": "URL", "standby": "URL", "to": "SIDE",
 	"output": "FORMAT", "wait": "TIME", "max-hold": "TIME", "grace": "TIME", "kind": "KIND", "limit": "N", "reason": "TEXT",
 	"state": "STATE", "guard": "NAME", "namespace": "NAME", "user": "USER", "route": "ROUTE", "header": "FIELD", "outcome": "OUTCOME", "result": "JSON", "response": "JSON", "error": "TEXT", "url": "URL", "method": "METHOD", "body": "TEXT",

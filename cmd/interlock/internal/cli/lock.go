@@ -22,7 +22,7 @@ const (
 
 // operatorFlags are the flags of lock and key commands.
 type operatorFlags struct {
-	redis  string // empty: INTERLOCK_REDIS_URL
+	engine string // empty: INTERLOCK_ENGINE_URL
 	space  string // the value of --namespace
 	output string // the value of -o
 	limit  int    // the value of --limit: 1 to maxListed
@@ -50,7 +50,7 @@ var synonyms = map[string][]string{
 	"ls": {"list"}, "get": {"show", "inspect", "describe"}, "release": {"unlock", "rm", "delete"}, "expire": {"rm", "delete", "forget"},
 }
 
-// operatorCommand returns a command that connects to a Redis before it runs. It checks -o
+// operatorCommand returns a command that connects to an engine before it runs. It checks -o
 // before it connects, and closes the connection after run.
 func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
 	c := &cobra.Command{
@@ -59,7 +59,7 @@ func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags,
 			if err := p.checkOutput(c, f.output); err != nil {
 				return err
 			}
-			r, err := p.connect(c, f.redis)
+			r, err := p.connect(c, f.engine)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags,
 	}
 	c.SuggestFor = synonyms[c.Name()] // used by unknownCommand, not by cobra
 	c.Flags().SortFlags = false
-	p.redisFlag(c, &f.redis)
+	p.engineFlag(c, &f.engine)
 	p.outputFlag(c, &f.output)
 	return c
 }

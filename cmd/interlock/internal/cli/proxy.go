@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-go/interlock/cmd/interlock/internal/backend"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/gateway/config"
@@ -25,7 +26,7 @@ func (p *program) proxy() *cobra.Command {
 	c := &cobra.Command{
 		Use: "proxy --to URL [flags]", Short: p.say(i18n.AboutProxy), Long: p.say(i18n.AboutProxyLong),
 		Example: "  interlock proxy --to http://127.0.0.1:9000\n" +
-			"  interlock proxy --to http://127.0.0.1:9000 --redis redis://127.0.0.1:6379 --once 'POST /orders=header.Idempotency-Key'\n" +
+			"  interlock proxy --to http://127.0.0.1:9000 --engine redis://127.0.0.1:6379 --once 'POST /orders=header.Idempotency-Key'\n" +
 			"  interlock proxy --to http://127.0.0.1:9000 --print-config >interlock.yaml",
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runProxy(c, &f) },
@@ -36,7 +37,7 @@ func (p *program) proxy() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringArrayVar(&f.To, "to", nil, p.say(i18n.FlagProxyTo))
 	flags.StringVar(&f.Listen, "listen", config.DefaultListen, p.say(i18n.FlagProxyListen))
-	flags.StringVar(&f.Redis, "redis", "", p.say(i18n.FlagProxyRedis))
+	flags.StringVar(&f.Engine, "engine", "", p.say(i18n.FlagProxyEngine))
 	flags.StringArrayVar(&f.Once, "once", nil, p.say(i18n.FlagOnce))
 	flags.StringVar(&f.RulesFile, "rules", "", p.say(i18n.FlagRules))
 	flags.StringVar(&f.Principal, "principal", "none", p.say(i18n.FlagPrincipal))
@@ -106,14 +107,14 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	if err := p.checkGateway(c, &f.gatewayFlags); err != nil {
 		return err
 	}
-	if !c.Flag("redis").Changed {
-		// Without either, f.Redis stays empty: the embedded engine.
-		f.Redis = p.getenv(redisVariable)
+	if !c.Flag("engine").Changed {
+		// Without either, f.Engine stays empty: the embedded engine.
+		f.Engine = p.getenv(engineVariable)
 	}
 	// Checked before the address becomes a reference to the variable.
-	wrong := f.Redis != "" && !redisURL.MatchString(f.Redis)
-	if f.Redis != "" && !c.Flag("redis").Changed {
-		f.Redis = "${" + redisVariable + "}" // --print-config must not print a password
+	wrong := f.Engine != "" && !backend.Known(f.Engine)
+	if f.Engine != "" && !c.Flag("engine").Changed {
+		f.Engine = "${" + engineVariable + "}" // --print-config must not print a password
 	}
 	switch {
 	case len(f.To) == 0:
@@ -121,7 +122,7 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	case len(f.Once) > 0 && f.RulesFile != "":
 		return p.misuse(c, p.say(i18n.NotBoth, "once", "rules"), "")
 	case wrong:
-		return p.misuse(c, p.say(i18n.NotRedisURL, p.redisFrom(c)), "")
+		return p.misuse(c, p.say(i18n.NotEngineURL, p.engineFrom(c)), "")
 	case !address(f.Listen):
 		return p.badValue(c, "listen", f.Listen, p.say(i18n.AnAddress, "127.0.0.1:8080"))
 	case f.Admin != serve.Off && !address(f.Admin):
@@ -150,10 +151,10 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	return nil
 }
 
-// redisFrom returns the source of the Redis address.
-func (p *program) redisFrom(c *cobra.Command) string {
-	if c.Flag("redis").Changed {
-		return "--redis"
+// engineFrom returns the source of the engine's address.
+func (p *program) engineFrom(c *cobra.Command) string {
+	if c.Flag("engine").Changed {
+		return "--engine"
 	}
-	return redisVariable
+	return engineVariable
 }

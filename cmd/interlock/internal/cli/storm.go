@@ -30,10 +30,10 @@ const (
 // stormFlags are the flags of storm.
 type stormFlags struct {
 	lockFlags
-	redis, key string // of the lock; unused with --url
-	n          int    // goroutines, or requests
-	hold       time.Duration
-	timeout    time.Duration
+	engine, key string // of the lock; unused with --url
+	n           int    // goroutines, or requests
+	hold        time.Duration
+	timeout     time.Duration
 
 	url, method, body, idempotencyKey string // of the requests; unused without --url
 	headers                           []string
@@ -51,7 +51,7 @@ func (p *program) storm() *cobra.Command {
 		Short: p.say(i18n.AboutStorm),
 		Long:  p.say(i18n.AboutStormLong),
 		Example: "  interlock storm --n 100 --threshold 'executed==100,max-holders==1'\n" +
-			"  interlock storm --redis redis://localhost:6379 --key order:42 --wait 0 --hold 1s --threshold executed==1\n" +
+			"  interlock storm --engine redis://localhost:6379 --key order:42 --wait 0 --hold 1s --threshold executed==1\n" +
 			"  interlock storm --url http://127.0.0.1:8080/orders --idempotency-key 8e03978e-40d5-43dd-bc93-6894a57f9324 --body '{}' --threshold executed==1",
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStorm(c, &f) },
@@ -66,7 +66,7 @@ func (p *program) storm() *cobra.Command {
 	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
 	flags.DurationVar(&f.wait, "wait", stormWait, p.say(i18n.FlagStormWait))
 	flags.Lookup("wait").DefValue = "" // not stormWait: --timeout ends a storm first
-	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagStormRedis))
+	flags.StringVar(&f.engine, "engine", "", p.say(i18n.FlagStormEngine))
 	flags.StringVar(&f.url, "url", "", p.say(i18n.FlagURL))
 	flags.StringVar(&f.method, "method", http.MethodPost, p.say(i18n.FlagMethod))
 	flags.StringVar(&f.body, "body", "", p.say(i18n.FlagBody))
@@ -109,17 +109,17 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	return p.judge(f, result, thresholds)
 }
 
-// contend runs goroutines that contend for a lock, on the embedded engine or a Redis.
+// contend runs goroutines that contend for a lock, on the embedded engine or one with servers.
 func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, began time.Time) (*loadtest.Result, error) {
 	s := &loadtest.Contenders{Progress: p.progress(f.n, began), LockedStorm: demo.LockedStorm{
 		Storm:  demo.Storm{Clicks: f.n, Hold: f.hold, Key: f.key, Shared: f.kind == string(rule.Read)},
 		Locker: func(client *interlock.Client) interlock.Locker { return f.locker(client, f.key) },
 	}}
-	// An empty --redis is a mistake, which connect reports.
-	if !c.Flag("redis").Changed && p.getenv(redisVariable) == "" {
+	// An empty --engine is a mistake, which connect reports.
+	if !c.Flag("engine").Changed && p.getenv(engineVariable) == "" {
 		return s.Run(ctx)
 	}
-	r, err := p.connect(c, f.redis)
+	r, err := p.connect(c, f.engine)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (p *program) checkTarget(c *cobra.Command, f *stormFlags) error {
 		}
 		return p.checkLock(c, &f.lockFlags, f.key)
 	}
-	for _, name := range []string{"key", "kind", "hold", "wait", "redis"} {
+	for _, name := range []string{"key", "kind", "hold", "wait", "engine"} {
 		if c.Flag(name).Changed {
 			return p.misuse(c, p.say(i18n.GoesWithout, "--"+name, "--url"), "")
 		}

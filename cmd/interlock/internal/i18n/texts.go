@@ -16,7 +16,7 @@ var (
 	Unlocked = Text{"without a lock", "不加锁"}
 	Locked   = Text{"with a lock, on %s", "加锁：%s"}
 	Embedded = Text{"the embedded engine", "内嵌引擎"}
-	OnRedis  = Text{"Redis at %s", "Redis %s"}
+	OnEngine = Text{"%s at %s", "%s %s"}
 
 	Legend = Text{
 		"· waits   █ holds   %d goroutines per row, in order of grant",
@@ -64,9 +64,9 @@ var (
 	OnceBroken   = Text{"verdict: NOT placed once", "结论：没有做到只发生一次"}
 
 	TakesLong = Text{"this takes about %s; Ctrl-C stops it", "大约需要 %s，按 Ctrl-C 可随时结束"}
-	TryRedis  = Text{
-		"to run it on Redis: interlock demo --redis redis://localhost:6379",
-		"在 Redis 上再来一遍：interlock demo --redis redis://localhost:6379",
+	TryEngine = Text{
+		"to run it on Redis: interlock demo --engine redis://localhost:6379",
+		"在 Redis 上再来一遍：interlock demo --engine redis://localhost:6379",
 	}
 )
 
@@ -96,7 +96,7 @@ var (
 	}
 	AboutDemoLong = Text{
 		`Demo runs many goroutines that click one counter: first without a lock, then
-with a lock on the embedded engine, and then on Redis if --redis is set. Charts
+with a lock on the embedded engine, and then on another engine if --engine is set. Charts
 show when each goroutine waited and held the lock. The verdict comes from the
 checker of the tests. Then it submits one order many times at once, without and
 with a guard.
@@ -106,7 +106,7 @@ directly and behind Interlock, with a button for each case. The output contains
 curl commands to copy. /metrics of the page is for Prometheus. --no-page skips the
 page.`,
 		`demo 让许多 goroutine 同时点击一个计数器：先不加锁，再用内嵌引擎加锁，
-给了 Redis 的话再用 Redis 加锁。图上能看到谁在等、谁持有；
+给了 --engine 的话再用那个引擎加锁。图上能看到谁在等、谁持有；
 结论由测试所用的同一个检查器给出。接着把同一笔订单同时提交同样多次，先不用 guard，再用 guard。
 
 然后打开一个页面，直到按 Ctrl-C：一个直接访问会出错、经过 Interlock 就正确的商店，
@@ -116,12 +116,12 @@ page.`,
 	AboutVersion = Text{"print version and build information", "显示版本"}
 	AboutHelp    = Text{"show the help of a command", "查看命令说明"}
 
-	FlagN     = Text{"number of goroutines, from 1 to %d", "goroutine 数量，1 到 %d"}
-	FlagHold  = Text{"how long each goroutine works", "每个 goroutine 干活的时间"}
-	FlagKey   = Text{"key of the lock", "锁的 key"}
-	FlagRedis = Text{
-		"also run on this Redis; default: INTERLOCK_REDIS_URL",
-		"再跑一遍所用的 Redis，也可用 INTERLOCK_REDIS_URL",
+	FlagN          = Text{"number of goroutines, from 1 to %d", "goroutine 数量，1 到 %d"}
+	FlagHold       = Text{"how long each goroutine works", "每个 goroutine 干活的时间"}
+	FlagKey        = Text{"key of the lock", "锁的 key"}
+	FlagDemoEngine = Text{
+		"also run on the engine at this URL; default: INTERLOCK_ENGINE_URL",
+		"再跑一遍所用的引擎地址，也可用 INTERLOCK_ENGINE_URL",
 	}
 	FlagLang  = Text{"en or zh; default: the locale's language", "en 或 zh，默认随系统语言"}
 	FlagColor = Text{"auto, always or never", "auto、always 或 never"}
@@ -144,8 +144,8 @@ reaches that side may acquire locks there.`,
 切换后要等之前授予的全部到期才会再授予，因此不会有两个持有者。
 有一侧通知不到就拒绝切换；强制切换时，仍能连上那一侧的进程可能还会在那里拿到锁。`,
 	}
-	FlagPrimary = Text{"address of the primary", "主引擎，一个 Redis"}
-	FlagStandby = Text{"address of the standby", "备用引擎，另一个 Redis"}
+	FlagPrimary = Text{"URL of the primary", "主引擎的地址"}
+	FlagStandby = Text{"URL of the standby", "备用引擎的地址"}
 	FlagTo      = Text{
 		"primary, standby, or local (each process alone, without a shared engine)",
 		"primary、standby 或 local（各进程各管各的）",
@@ -198,10 +198,10 @@ var (
 	DidYouMean     = Text{"did you mean %s?", "是不是想输入 %s？"}
 	SeeHelp        = Text{"see: %s --help", "查看用法：%s --help"}
 
-	Unreachable     = Text{"Redis is unreachable: %v", "连不上 Redis：%v"}
+	Unreachable     = Text{"the engine is unreachable: %v", "连不上引擎：%v"}
 	UnreachableHint = Text{
-		"start one (redis-server), correct %s, or omit it: the embedded engine needs no server",
-		"启动一个（redis-server），或改正 %s，或干脆不给：内嵌引擎不需要服务器",
+		"start its server, correct %s, or omit it: the embedded engine needs no server",
+		"启动它的服务器，或改正 %s，或干脆不给：内嵌引擎不需要服务器",
 	}
 	Interrupted     = Text{"interrupted; all locks were released", "已中断，所有的锁都已归还"}
 	InterruptedLeft = Text{

@@ -22,18 +22,18 @@ the command gets its trace in TRACEPARENT.`,
 设置了 OTEL_EXPORTER_OTLP_ENDPOINT 时，把这把锁的 span 发到那里，
 命令从环境变量 TRACEPARENT 得到所在的链路。`,
 	}
-	FlagTheRedis  = Text{"address of the Redis; default: INTERLOCK_REDIS_URL", "所用的 Redis，也可用 INTERLOCK_REDIS_URL"}
+	FlagEngine    = Text{"URL of the engine; default: INTERLOCK_ENGINE_URL", "引擎的地址，也可用 INTERLOCK_ENGINE_URL"}
 	FlagWait      = Text{"how long to wait for the lock; 0: try once", "等锁的最长时间，0 表示只试一次"}
 	FlagKind      = Text{"kind of lock: %s", "锁的种类：%s"}
 	FlagExecLease = Text{"lease without renewal; default: the lock is renewed while the command runs", "锁的租期，到期不续；不给则在命令运行期间自动续期"}
 	FlagMaxHold   = Text{"how long the lock is renewed at most", "最多续期这么久"}
 	FlagGrace     = Text{"time between SIGTERM and SIGKILL after the lock was lost", "锁丢失后，SIGTERM 与 SIGKILL 之间的时间"}
 
-	RedisMissing = Text{
-		"no Redis: set --redis or %s, such as redis://localhost:6379; other processes cannot use the embedded engine",
-		"缺少 Redis：请给出 --redis 或设置 %s，例如 redis://localhost:6379；内嵌引擎对别的进程不起作用",
+	EngineMissing = Text{
+		"no engine: set --engine or %s, such as redis://localhost:6379; other processes cannot use the embedded engine",
+		"缺少引擎：请给出 --engine 或设置 %s，例如 redis://localhost:6379；内嵌引擎对别的进程不起作用",
 	}
-	NeededHint     = Text{"start one (redis-server), or correct %s", "启动一个（redis-server），或改正 %s"}
+	NeededHint     = Text{"start its server, or correct %s", "启动它的服务器，或改正 %s"}
 	KeyMissing     = Text{"the key is missing", "缺少 key"}
 	DashMissing    = Text{"-- is missing before the command, as in: interlock exec KEY -- ./report.sh", "请在命令前加 --，例如：interlock exec KEY -- ./report.sh"}
 	CommandMissing = Text{"the command after -- is missing", "缺少命令，请写在 -- 之后"}
@@ -111,8 +111,8 @@ refuses while the work is running. Expire asks you to type the key. Scripts must
 	ColumnBegan     = Text{"BEGAN", "开始"}
 	ColumnStored    = Text{"STORED", "保存"}
 
-	LocksListed     = Text{"locks: %d, waiting: %d · redis %s · %v", "锁 %d 把，等待 %d 个 · redis %s · %v"}
-	KeysListed      = Text{"keys: %d · redis %s · %v", "记录 %d 条 · redis %s · %v"}
+	LocksListed     = Text{"locks: %d, waiting: %d · engine %s · %v", "锁 %d 把，等待 %d 个 · 引擎 %s · %v"}
+	KeysListed      = Text{"keys: %d · engine %s · %v", "记录 %d 条 · 引擎 %s · %v"}
 	ListedMore      = Text{"there are more; the list ends at --limit %d", "还有更多，超过了 --limit %d"}
 	LockFree        = Text{"%s has no holders and no waiters", "没有谁持有或等待 %s"}
 	KeyAbsent       = Text{"%s has no record", "没有 %s 的记录"}
@@ -146,14 +146,14 @@ refuses while the work is running. Expire asks you to type the key. Scripts must
 var (
 	AboutStorm     = Text{"run a load test on a lock or a URL, and check the result", "让许多竞争者抢一把锁或发同一个请求，并给出结论"}
 	AboutStormLong = Text{
-		`Storm runs many goroutines that contend for one lock, on the embedded engine or on a
-Redis. It draws a chart of waits and holds, and checks the history with the checker of
+		`Storm runs many goroutines that contend for one lock, on the embedded engine or on
+another one. It draws a chart of waits and holds, and checks the history with the checker of
 the tests. With --url it sends many requests at once instead, and counts executed,
 replayed and refused ones. The URL must be on this machine. The exit code is 6 if a
 condition of --threshold is not met. Figures: n, executed, refused, lost, max-holders,
 violations, p50, p99, elapsed. With --url, replayed, errors and answers (the number of
 different responses) replace lost, max-holders and violations.`,
-		`storm 让许多 goroutine 同时抢一把锁：用内嵌引擎，或用 Redis。
+		`storm 让许多 goroutine 同时抢一把锁：用内嵌引擎，或用别的引擎。
 它画出谁在等、谁持有，并由测试所用的检查器给出结论。给出 --url 则改为同时发出许多请求，
 统计执行、重放和拒绝各多少。只允许对本机使用。--threshold 的条件必须成立，否则退出码为 6：
 指标有 n、executed、refused、lost、max-holders、violations、p50、p99、elapsed；
@@ -161,7 +161,7 @@ different responses) replace lost, max-holders and violations.`,
 	}
 	FlagStormN         = Text{"number of goroutines, from 1 to %d; with --url up to %d requests", "数量，1 到 %d；用 --url 时到 %d"}
 	FlagStormWait      = Text{"how long each goroutine waits for the lock; default: until --timeout", "每个等锁的最长时间；不给则一直等到轮到自己"}
-	FlagStormRedis     = Text{"a Redis instead of the embedded engine; default: INTERLOCK_REDIS_URL", "用 Redis 代替内嵌引擎，也可用 INTERLOCK_REDIS_URL"}
+	FlagStormEngine    = Text{"URL of an engine, instead of the embedded one; default: INTERLOCK_ENGINE_URL", "用这个地址的引擎代替内嵌引擎，也可用 INTERLOCK_ENGINE_URL"}
 	FlagURL            = Text{"send requests to this URL on this machine", "改为向本机的这个 URL 发请求"}
 	FlagHeader         = Text{"header field of the requests, such as 'Authorization: Bearer x'; repeatable", "请求头，例如 'Authorization: Bearer x'；可重复"}
 	AHeader            = Text{"a field such as 'Name: value'", "形如 'Name: value' 的请求头"}
@@ -186,9 +186,9 @@ var (
 	AboutCompletion     = Text{"print the completion script of a shell", "打印 shell 自动补全脚本"}
 	AboutCompletionLong = Text{
 		`Completion prints the completion script of a shell: %s. If
-INTERLOCK_REDIS_URL is set, the script also completes the keys of held locks.`,
+INTERLOCK_ENGINE_URL is set, the script also completes the keys of held locks.`,
 		`completion 打印某个 shell 的自动补全脚本：%s。
-设置了 INTERLOCK_REDIS_URL 时，还能补全正被持有的锁的名字。`,
+设置了 INTERLOCK_ENGINE_URL 时，还能补全正被持有的锁的名字。`,
 	}
 	ShellMissing = Text{"the shell is missing: one of %s", "缺少 shell，应为以下之一：%s"}
 	ShellUnknown = Text{"unknown shell %q: use one of %s", "不认识 shell %q，应为以下之一：%s"}

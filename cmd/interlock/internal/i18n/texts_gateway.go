@@ -45,7 +45,7 @@ var (
 
 	FlagProxyTo     = Text{"URL of the service; repeat it for several upstreams in turn", "真正干活的服务；可给多个，轮流转发"}
 	FlagProxyListen = Text{"address to listen on", "在哪里接收请求"}
-	FlagProxyRedis  = Text{"store records on this Redis, shared by processes and kept across restarts", "把记录放在这个 Redis 上，可供多个进程共享，重启不丢"}
+	FlagProxyEngine = Text{"store records in the engine at this URL, shared by processes and kept across restarts", "把记录放在这个地址的引擎上，可供多个进程共享，重启不丢"}
 	FlagOnce        = Text{"guard a request by a key, such as 'POST /orders=header.Idempotency-Key'", "请求及其键，例如 'POST /orders=header.Idempotency-Key'"}
 	FlagRules       = Text{"a file with rules, in the format of interlock serve", "含 rules: 的文件，写法同 interlock serve"}
 	FlagPrincipal   = Text{"the user of a request: none, header:NAME (see --trust) or jwks:FILE", "请求是谁发的：none、header:名称（配合 --trust）或 jwks:文件"}

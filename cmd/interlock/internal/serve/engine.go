@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/cmd/interlock/internal/backend"
 	"github.com/interlock-go/interlock/doctor"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/engine/quorum"
-	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/engine/standby"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
@@ -79,11 +79,7 @@ func (o *openedEngine) open(ctx context.Context, cfg config.Engine, lazy bool, l
 	case cfg.URL == "memory":
 		o.Engine = memory.New() // holds nothing to close
 	default:
-		var opts []redisengine.Option
-		if lazy {
-			opts = append(opts, redisengine.Lazy())
-		}
-		o.Engine, err = o.openRedis(ctx, cfg.URL, opts...)
+		o.Engine, err = o.openURL(ctx, cfg.URL, lazy)
 	}
 	return err
 }
@@ -121,7 +117,7 @@ func (o *openedEngine) openStandby(ctx context.Context, both []engine.Engine, lo
 // openAll opens engines lazily, since some of them may be unreachable.
 func (o *openedEngine) openAll(ctx context.Context, urls []string) (all []engine.Engine, err error) {
 	for _, url := range urls {
-		e, err := o.openRedis(ctx, url, redisengine.Lazy())
+		e, err := o.openURL(ctx, url, true)
 		if err != nil {
 			return nil, err
 		}
@@ -130,9 +126,9 @@ func (o *openedEngine) openAll(ctx context.Context, urls []string) (all []engine
 	return all, nil
 }
 
-// openRedis opens a Redis and registers it for close.
-func (o *openedEngine) openRedis(ctx context.Context, url string, opts ...redisengine.Option) (engine.Engine, error) {
-	e, err := redisengine.Open(ctx, url, opts...)
+// openURL opens the engine of a URL and registers it for close.
+func (o *openedEngine) openURL(ctx context.Context, url string, lazy bool) (engine.Engine, error) {
+	e, err := backend.Open(ctx, url, lazy)
 	if err != nil {
 		return nil, err
 	}

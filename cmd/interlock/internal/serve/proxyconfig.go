@@ -14,7 +14,7 @@ import (
 type ProxyConfig struct {
 	To        []string
 	Listen    string
-	Redis     string   // empty: the embedded engine
+	Engine    string   // empty: the embedded engine
 	Once      []string // "POST /orders=header.Idempotency-Key"
 	RulesFile string   // instead of Once
 	Principal string   // none, header:NAME or jwks:FILE
@@ -40,7 +40,7 @@ func (l *ProxyConfig) YAML() ([]byte, error) {
 			b.WriteByte('\n')
 		}
 	}
-	engine := l.Redis
+	engine := l.Engine
 	if engine == "" {
 		engine = "memory"
 	}

@@ -45,10 +45,10 @@ func TestProxyConfig(t *testing.T) {
 		l := plainProxy
 		l.Once = []string{"POST /orders=header.Idempotency-Key", "PUT /orders/{id}=o:{path.id}:{query.v}"}
 		l.To = []string{"http://a:1", "http://b:2"}
-		l.Redis, l.Admin = "redis://:p%40ss@h:1/0?timeout=1s", "127.0.0.1:0"
+		l.Engine, l.Admin = "redis://:p%40ss@h:1/0?timeout=1s", "127.0.0.1:0"
 		cfg := read(t, l)
 		if len(cfg.Rules) != 2 || cfg.Rules[0].Optional || cfg.Rules[0].Do.Name != "post-orders" || cfg.Rules[1].Do.Name != "put-orders-id" ||
-			cfg.Rules[1].Key.String() != "o:{path.id}:{query.v}" || len(cfg.Upstream.To) != 2 || cfg.Engine.URL != l.Redis || cfg.Admin == nil {
+			cfg.Rules[1].Key.String() != "o:{path.id}:{query.v}" || len(cfg.Upstream.To) != 2 || cfg.Engine.URL != l.Engine || cfg.Admin == nil {
 			t.Errorf("got %+v, want the two rules of --once, two upstreams, the Redis and the admin API", cfg)
 		}
 		if got := EngineName(cfg.Engine); got != "redis://h:1" {
