@@ -1,0 +1,333 @@
+// Package postgrestest starts PostgreSQL servers for tests. Each server is a process on a
+// free port of the loopback interface, with its files in a temporary directory. It syncs
+// nothing to disk, but survives Kill: the operating system keeps what was written.
+//
+// A test that needs PostgreSQL fails if it is not installed.
+package postgrestest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to start or to answer. Recovery on a loaded machine
+// takes seconds.
+const patience = 60 * time.Second
+
+// A Server is a PostgreSQL server.
+type Server struct {
+	port int
+	dir  string
+	args []string
+
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has been waited for
+	log    *bytes.Buffer // read only once exited is closed
+}
+
+// StartServer runs a server of its own until the test ends. args are arguments of postgres,
+// such as "-c", "max_connections=10".
+func StartServer(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s, err := newServer(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.end()
+		if t.Failed() {
+			t.Logf("log of postgres on %s:\n%s", s.Addr(), s.log)
+		}
+	})
+	return s
+}
+
+// newServer creates the files of a server and starts it.
+func newServer(args []string) (*Server, error) {
+	if _, err := program("postgres"); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "interlock-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, args: args}
+	if err := s.create(); err != nil {
+		s.end()
+		return nil, err
+	}
+	for range 10 {
+		if s.port, err = freePort(); err != nil {
+			break
+		}
+		if err = s.run(); !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	if err != nil {
+		s.end()
+		return nil, fmt.Errorf("postgres did not start: %w\n%s", err, s.log)
+	}
+	return s, nil
+}
+
+// create creates the files. PostgreSQL refuses to run as root.
+func (s *Server) create() error {
+	account, err := accountOf()
+	if err != nil {
+		return err
+	}
+	if account != nil {
+		if err := os.Chown(s.dir, int(account.Uid), int(account.Gid)); err != nil {
+			return err
+		}
+	}
+	initdb, err := program("initdb")
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(initdb, "--pgdata", s.dir, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
+	cmd.Dir, cmd.SysProcAttr = s.dir, &syscall.SysProcAttr{Credential: account}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// accountOf returns the account that runs the servers, or nil for that of the tests.
+func accountOf() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil //nolint:nilnil // no other account
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(errUID, errGID); err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("postgres does not run as root, and there is neither a user postgres nor nobody")
+}
+
+// program returns the path of a program of PostgreSQL. Debian keeps most of them out of PATH.
+func program(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if len(found) == 0 {
+		return "", fmt.Errorf("%s is not installed: apt-get install postgresql", name)
+	}
+	return found[len(found)-1], nil
+}
+
+// Addr returns the server's host and port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// URL returns the URL of a database of the server. Its user is the superuser.
+func (s *Server) URL(database string) string {
+	return "postgres://postgres@" + s.Addr() + "/" + database + "?sslmode=disable"
+}
+
+// Stop pauses all processes of the server, with their connections open, until Cont.
+func (s *Server) Stop(t testing.TB) { s.signalAll(t, syscall.SIGSTOP) }
+
+// Cont resumes a stopped server.
+func (s *Server) Cont(t testing.TB) { s.signalAll(t, syscall.SIGCONT) }
+
+// signalAll sends a signal to the server and to the processes of its connections.
+func (s *Server) signalAll(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	// The server is the leader of its session, but each of its processes has a group.
+	children, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(s.cmd.Process.Pid)).Output()
+	if err != nil && sig == syscall.SIGSTOP {
+		t.Fatalf("ps: %v", err)
+	}
+	for _, pid := range append(strings.Fields(string(children)), strconv.Itoa(s.cmd.Process.Pid)) {
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = syscall.Kill(n, sig) // a connection may have ended meanwhile
+	}
+}
+
+// Kill ends the server as a crash would and waits until it is gone. Its other processes
+// notice that and end, too.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatalf("kill postgres: %v", err)
+	}
+	<-s.exited
+}
+
+// Shutdown ends the server in the way of a planned restart: it disconnects its clients.
+func (s *Server) Shutdown(t testing.TB) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatalf("stop postgres: %v", err)
+	}
+	<-s.exited
+}
+
+// Restart kills the server, if it still runs, and starts it again on the same port.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if s.running() {
+		s.Kill(t)
+	}
+	// The processes of a killed server hold its shared memory until they notice.
+	var err error
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if err = s.run(); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("postgres did not start again: %v\n%s", err, s.log)
+		}
+	}
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() error {
+	postgres, err := program("postgres")
+	if err != nil {
+		return err
+	}
+	account, err := accountOf()
+	if err != nil {
+		return err
+	}
+	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
+	s.cmd = exec.Command(postgres, append([]string{"-D", s.dir, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=200"}, s.args...)...)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
+	started := make(chan error)
+	go supervise(s.cmd, account, s.exited, started) // ends with the server, which end kills and waits for
+	if err := <-started; err != nil {
+		close(s.exited)
+		return err
+	}
+	return s.await()
+}
+
+var errPortTaken = errors.New("another server has the port")
+
+// await returns nil when the server answers, or an error that says why it does not.
+func (s *Server) await() error {
+	for end := time.Now().Add(patience); ; {
+		dir, err := s.query("postgres", "SHOW data_directory")
+		if err == nil && dir == s.dir {
+			return nil
+		}
+		if err == nil {
+			_ = s.cmd.Process.Kill()
+			<-s.exited
+			return fmt.Errorf("%w: port %d", errPortTaken, s.port)
+		}
+		select {
+		case <-s.exited:
+			if strings.Contains(s.log.String(), "Address already in use") {
+				return errPortTaken
+			}
+			return errors.New("the process exited")
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			_ = s.cmd.Process.Kill()
+			<-s.exited
+			return fmt.Errorf("no answer in %v: %w", patience, err)
+		}
+	}
+}
+
+func (s *Server) running() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// end kills the server and removes its files.
+func (s *Server) end() {
+	if s.cmd != nil && s.running() {
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+	}
+	// The last processes may still write for a moment.
+	for range 100 {
+		if os.RemoveAll(s.dir) == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Exec runs statements in a database and returns their output: a line for each row, with |
+// between its columns.
+func (s *Server) Exec(t testing.TB, database, sql string) string {
+	t.Helper()
+	out, err := s.query(database, sql)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return out
+}
+
+func (s *Server) query(database, sql string) (string, error) {
+	psql, err := program("psql")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(psql, "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1", "--dbname", s.URL(database), "--command", sql)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Version returns the version of PostgreSQL that is installed, such as "15.14".
+func Version(t testing.TB) string {
+	t.Helper()
+	postgres, err := program("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(postgres, "--version").Output()
+	fields := strings.Fields(string(out))
+	if err != nil || len(fields) < 3 {
+		t.Fatalf("postgres --version: %q, %v", out, err)
+	}
+	return fields[2]
+}
