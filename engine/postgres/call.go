@@ -31,6 +31,7 @@ type failure struct {
 	sent     bool // the statement may have reached the server
 	answered bool // a row has arrived
 	crowded  bool // no connection was free
+	explicit bool // it began its own transaction
 }
 
 // call returns a call of a function of the schema.
@@ -63,7 +64,13 @@ func (e *Engine) run(ctx context.Context, s *statement) error {
 	if err := e.checkSchema(limited, ctx); err != nil {
 		return err
 	}
-	return e.explain(ctx, s, e.observed(limited, s))
+	began := time.Now()
+	f := e.repeated(limited, s)
+	if e.calls.Active() {
+		// Observers see the meaning of an error, but no key.
+		e.calls.Call(engine.ServerCall{Operation: s.name, Node: e.addr, Took: time.Since(began), Err: e.explain(ctx, &statement{name: s.name}, f)})
+	}
+	return e.explain(ctx, s, f)
 }
 
 // usable returns an error if ctx is done or the engine is closed.
@@ -75,17 +82,6 @@ func (e *Engine) usable(ctx context.Context) error {
 		return errClosed
 	}
 	return nil
-}
-
-// observed is repeated, and reports the call.
-func (e *Engine) observed(ctx context.Context, s *statement) *failure {
-	if !e.calls.Active() {
-		return e.repeated(ctx, s)
-	}
-	began := time.Now()
-	f := e.repeated(ctx, s)
-	e.calls.Call(engine.ServerCall{Operation: s.name, Node: e.addr, Took: time.Since(began), Err: e.observedError(s, f)})
-	return f
 }
 
 // repeated sends a call until it succeeds or a repetition cannot help.
@@ -111,7 +107,8 @@ func (e *Engine) repeats(f *failure) bool {
 	switch reply.Code {
 	case wrongIsolation:
 		// The server's default has another isolation than the functions need.
-		return !e.explicit.Swap(true)
+		e.explicit.Store(true)
+		return !f.explicit
 	case "40001", "40P01": // serialization failure, deadlock
 		return true
 	case "23505": // two calls created the same row; the second one will find it
@@ -132,9 +129,39 @@ func (e *Engine) send(ctx context.Context, s *statement) *failure {
 		stat := e.pool.Stat()
 		return &failure{err: err, crowded: stat.AcquiredConns() >= stat.MaxConns()}
 	}
-	defer conn.Release()
+	f := e.sendOn(ctx, conn, s)
+	defer e.giveBack(conn)
+	var reply *pgconn.PgError
+	// The server was demoted. The next connection may find the new primary.
+	if f != nil && errors.As(f.err, &reply) && reply.Code == "25006" {
+		_ = conn.Conn().Close(ctx)
+		if e.owned {
+			e.pool.Reset()
+		}
+	}
+	return f
+}
+
+// giveBack returns a connection to the pool. A broken one is taken out of the pool at once:
+// closing it takes as long as the server needs to answer that the call is cancelled, and
+// would occupy its place for so long.
+func (e *Engine) giveBack(conn *pgxpool.Conn) {
+	if !conn.Conn().IsClosed() {
+		conn.Release()
+		return
+	}
+	broken := conn.Hijack().PgConn()
+	e.closing.Go(func() { <-broken.CleanupDone() }) // ends within 15s, see package pgconn; Close waits
+}
+
+// sendOn sends a call on a connection.
+func (e *Engine) sendOn(ctx context.Context, conn *pgxpool.Conn, s *statement) *failure {
 	if e.explicit.Load() {
-		return s.sendIn(ctx, conn)
+		f := s.sendIn(ctx, conn)
+		if f != nil {
+			f.explicit = true
+		}
+		return f
 	}
 	rows, err := conn.Query(ctx, s.sql, s.args...)
 	if err != nil { // the statement could not be prepared, or was not sent
@@ -204,7 +231,7 @@ func (e *Engine) checkSchema(limited, ctx context.Context) error { //nolint:revi
 		return nil
 	}
 	var found int64
-	s := &statement{name: "version", sql: "SELECT coalesce(max(version), 0) FROM " + string(e.schema) + ".meta"}
+	s := &statement{name: "version", sql: "SELECT coalesce(max(version), 0) FROM " + e.schema.String() + ".meta"}
 	s.scan = func(r pgx.Rows) error { return r.Scan(&found) }
 	f := e.repeated(limited, s)
 	if e.migrates && (f == nil && found < version || f != nil && missing(f.err)) {

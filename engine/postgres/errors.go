@@ -52,6 +52,7 @@ func (e *Engine) explain(ctx context.Context, s *statement, f *failure) error {
 	if f == nil {
 		return nil
 	}
+	f.err = ownTimeout(ctx, f.err)
 	var reply *pgconn.PgError
 	switch {
 	// A transaction that failed has no effect. But a connection that the server ends after
@@ -67,6 +68,23 @@ func (e *Engine) explain(ctx context.Context, s *statement, f *failure) error {
 		causes = append(causes, done, context.Cause(ctx))
 	}
 	return fail(s, fmt.Sprintf("no answer, so it may have taken effect: %v", f.err), causes...)
+}
+
+// A timeoutError says that the engine's own timeout has passed. It matches no context error,
+// so that callers do not take it for their own.
+type timeoutError struct{ text string }
+
+func (t *timeoutError) Error() string { return t.text }
+
+// Timeout makes it a timeout for observers; see [engine.ServerCall].
+func (t *timeoutError) Timeout() bool { return true }
+
+// ownTimeout replaces a context error that is not the caller's.
+func ownTimeout(ctx context.Context, err error) error {
+	if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return &timeoutError{err.Error()}
+	}
+	return err
 }
 
 // notSent explains why a call was not sent. A caller whose context has ended gets that error,
@@ -139,15 +157,6 @@ func (e *Engine) explainReply(s *statement, reply *pgconn.PgError, err error) er
 		return fail(s, err.Error(), err)
 	}
 	return fail(s, fmt.Sprintf("%s: %v", m.hint, err), m.err, err)
-}
-
-// observedError returns the error of a call as observers see it: with its meaning, and
-// without the key.
-func (e *Engine) observedError(s *statement, f *failure) error {
-	if f == nil {
-		return nil
-	}
-	return e.explain(context.Background(), &statement{name: s.name}, f)
 }
 
 // hostPort returns the address of a server without its database and user.

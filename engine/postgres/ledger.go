@@ -113,7 +113,7 @@ func (l ledger) read(ctx context.Context, key string, s *statement) (engine.Reco
 
 // Watch implements [engine.Ledger].
 func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
-	return l.subscribe(topic("r", key))
+	return l.notices.subscribe(topic("r", key))
 }
 
 // A recordAnswer is a record as the function snapshot returns it.

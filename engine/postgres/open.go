@@ -134,7 +134,8 @@ func (a *address) parameters(values url.Values) error {
 			continue
 		}
 		if err := read(values.Get(name)); err != nil {
-			return fmt.Errorf("has the invalid %s %q: %w", name, values.Get(name), err)
+			// The value of listen may hold a password.
+			return fmt.Errorf("has an invalid %s: %w", name, err)
 		}
 		values.Del(name)
 	}
@@ -160,7 +161,6 @@ func (a *address) schema(text string) error {
 
 func (a *address) listen(text string) error {
 	if err := checkListen(text); err != nil {
-		// The text may hold a password.
 		return errors.New("it is neither off nor a URL like postgres://host:5432/db")
 	}
 	a.options = append(a.options, Listen(text))

@@ -41,8 +41,8 @@ func Schema(name string) Option {
 // to the server.
 //
 // Behind a pooler in transaction mode, such as pgbouncer, no notice arrives. There use the
-// URL of a direct connection, or "off". With "off" the engine has no Notifier, so waiters
-// poll. It panics if the URL is invalid.
+// URL of a direct connection, or "off". With "off" the engine has no Notifier: waiters
+// poll, and watchers look four times a second. It panics if the URL is invalid.
 func Listen(url string) Option {
 	if err := checkListen(url); err != nil {
 		panic("postgres: Listen: " + err.Error())

@@ -52,9 +52,10 @@ type Engine struct {
 	explicit atomic.Bool // each call begins its own transaction; see send
 	checking sync.Mutex  // held by the call that checks the version
 
-	notifier *notifier // nil if the engine does not listen
-	calls    trace.Hooks[engine.ServerCall]
-	closed   atomic.Bool
+	closing sync.WaitGroup // broken connections
+	notices notices
+	calls   trace.Hooks[engine.ServerCall]
+	closed  atomic.Bool
 }
 
 // New returns an engine on a pool that the caller closes after the engine. It connects to
@@ -79,14 +80,14 @@ func newEngine(opts ...Option) *Engine {
 func (e *Engine) use(pool *pgxpool.Pool, config *pgx.ConnConfig) {
 	e.pool, e.addr = pool, hostPort(config)
 	e.pooled = e.listen != ""
-	switch {
-	case e.listen == listenOff:
+	if e.listen == listenOff {
+		e.notices = &poller{}
 		return
-	case e.listen != "":
-		// Listen has checked the URL.
-		config, _ = pgx.ParseConfig(e.listen)
 	}
-	e.notifier = newNotifier(config, e.schema, e.timeout)
+	if e.listen != "" {
+		config, _ = pgx.ParseConfig(e.listen) // Listen has checked it
+	}
+	e.notices = newNotifier(config, e.schema, e.timeout)
 }
 
 // Close ends the connections that the engine has opened, and waits for the calls on them.
@@ -95,12 +96,11 @@ func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return nil
 	}
-	if e.notifier != nil {
-		e.notifier.close()
-	}
+	e.notices.close()
 	if e.owned {
 		e.pool.Close()
 	}
+	e.closing.Wait()
 	return nil
 }
 
@@ -112,7 +112,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 		Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Quotas: quotas{e},
 		Fencer: e, Incarnations: e, Notes: e, Prober: e, Observe: e.calls.Add,
 	}
-	if e.notifier != nil {
+	if e.listen != listenOff {
 		c.Notifier = e
 	}
 	return c
@@ -120,16 +120,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 
 // Notify implements [engine.Notifier].
 func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
-	return e.subscribe(topicOf(&r))
-}
-
-// subscribe returns a channel that receives after notices about a topic. Without a listening
-// connection it never receives.
-func (e *Engine) subscribe(topic string) (wake <-chan struct{}, stop func()) {
-	if e.notifier == nil {
-		return nil, func() {}
-	}
-	return e.notifier.subscribe(topic)
+	return e.notices.subscribe(topicOf(&r))
 }
 
 // micros converts a duration to whole µs. It rounds up: a lease must not end early, nor be

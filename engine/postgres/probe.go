@@ -72,7 +72,7 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 		}
 		n.Denied, n.Err = e.denied(ctx)
 	}
-	return engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{n}, Timeout: e.timeout, Notices: e.notices()}, nil
+	return engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{n}, Timeout: e.timeout, Notices: e.remarks()}, nil
 }
 
 // durability returns when writes are synced to disk, in the words of engine.Node.
@@ -86,10 +86,10 @@ func durability(fsync, commit string) string {
 	return "always"
 }
 
-// notices says what is unusual about the engine's own settings.
-func (e *Engine) notices() (all []string) {
-	if e.notifier == nil {
-		all = append(all, "the engine does not listen: waiters poll")
+// remarks says what is unusual about the engine's own settings.
+func (e *Engine) remarks() (all []string) {
+	if e.listen == listenOff {
+		all = append(all, "the engine does not listen, so waiters poll: listen to the URL of a direct connection if there is one")
 	}
 	if e.explicit.Load() {
 		all = append(all, "default_transaction_isolation is not read committed: each call begins its own transaction")

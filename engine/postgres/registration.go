@@ -52,5 +52,5 @@ func (e *Engine) Members(ctx context.Context, ids []string) (known []engine.Memb
 
 // Watch implements [engine.Inspector].
 func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
-	return e.subscribe(topic("c", id))
+	return e.notices.subscribe(topic("c", id))
 }

@@ -37,7 +37,7 @@ func (e *Engine) release(ctx context.Context, name string, r *engine.Request, to
 		return engine.ReleaseResult{}, lockedError(s)
 	}
 	// This process may be subscribed without a waiter.
-	if listeners > 0 && e.notifier != nil && e.notifier.idle(topic("l0", r.Key)) {
+	if listeners > 0 && e.notices.idle(topic("l0", r.Key)) {
 		listeners--
 	}
 	return engine.ReleaseResult{Outcome: outcomes[code], Count: int(entries), Listeners: int(listeners)}, nil

@@ -35,13 +35,16 @@ func (s schema) check() error {
 	return nil
 }
 
+// String returns the name as an identifier.
+func (s schema) String() string { return `"` + string(s) + `"` }
+
 // function returns a call of a function with n arguments.
 func (s schema) function(name string, n int) string {
 	args := make([]string, n)
 	for i := range args {
 		args[i] = "$" + strconv.Itoa(i+1)
 	}
-	return "SELECT * FROM " + string(s) + "." + name + "(" + strings.Join(args, ", ") + ")"
+	return "SELECT * FROM " + s.String() + "." + name + "(" + strings.Join(args, ", ") + ")"
 }
 
 //go:embed sql/*.sql
@@ -67,7 +70,7 @@ func (s schema) source(name string) string {
 	if err != nil {
 		panic(err) // the file is part of the program
 	}
-	return strings.NewReplacer("{s}", string(s), "{channel}", string(s), "{readers}", strconv.Itoa(engine.MaxReaders)).Replace(string(text))
+	return strings.NewReplacer("{s}", s.String(), "{channel}", string(s), "{readers}", strconv.Itoa(engine.MaxReaders)).Replace(string(text))
 }
 
 // definition returns the statements that create or replace everything in the schema.
@@ -145,10 +148,10 @@ func migrate(ctx context.Context, db interface {
 // installed returns the version of the schema, or zero.
 func (s schema) installed(ctx context.Context, tx pgx.Tx) (found int64, err error) {
 	var exists bool
-	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", string(s)+".meta").Scan(&exists); err != nil || !exists {
+	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", s.String()+".meta").Scan(&exists); err != nil || !exists {
 		return 0, err
 	}
-	err = tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+string(s)+".meta").Scan(&found)
+	err = tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+s.String()+".meta").Scan(&found)
 	return found, err
 }
 
@@ -158,12 +161,12 @@ func (s schema) creation(found int64) string {
 	if found > 0 {
 		return ""
 	}
-	return fmt.Sprintf("DO $do$ BEGIN IF to_regnamespace('%[1]s') IS NULL THEN CREATE SCHEMA %[1]s; END IF; END $do$;\n", s)
+	return fmt.Sprintf("DO $do$ BEGIN IF to_regnamespace('%[1]v') IS NULL THEN CREATE SCHEMA %[1]v; END IF; END $do$;\n", s)
 }
 
 // stamp records the version.
 func (s schema) stamp() string {
-	return fmt.Sprintf("DELETE FROM %[1]s.meta; INSERT INTO %[1]s.meta VALUES (%[2]d);\n", s, version)
+	return fmt.Sprintf("DELETE FROM %[1]v.meta; INSERT INTO %[1]v.meta VALUES (%[2]d);\n", s, version)
 }
 
 // migrationHint adds what to do about a missing permission.

@@ -124,6 +124,7 @@ CREATE OR REPLACE FUNCTION {s}.sweep(p_always boolean DEFAULT false) RETURNS voi
 DECLARE
   v_from bytea;
   v_to   bytea;
+  v_end  bytea := decode(repeat('ff', 33), 'hex'); -- after every ID
   t      bigint;
 BEGIN
   IF NOT p_always AND random() > 1 / 16.0 THEN
@@ -134,6 +135,6 @@ BEGIN
 {sweeps}
   SELECT x.id INTO v_to FROM {s}.floor x WHERE x.id >= v_from ORDER BY x.id OFFSET 64 LIMIT 1;
   DELETE FROM {s}.floor WHERE ctid = ANY (ARRAY(
-    SELECT x.ctid FROM {s}.floor x WHERE x.id >= v_from AND (v_to IS NULL OR x.id < v_to)
+    SELECT x.ctid FROM {s}.floor x WHERE x.id >= v_from AND x.id < coalesce(v_to, v_end)
     AND x.fence < (SELECT last_value FROM {s}.fence) FOR UPDATE SKIP LOCKED));
 END $$;
