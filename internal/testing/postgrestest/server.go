@@ -145,6 +145,9 @@ func (s *Server) URL(database string) string {
 	return "postgres://postgres@" + s.Addr() + "/" + database + "?sslmode=disable"
 }
 
+// Dir returns the directory in which the server keeps its files.
+func (s *Server) Dir() string { return s.dir }
+
 // Stop pauses all processes of the server, with their connections open, until Cont.
 func (s *Server) Stop(t testing.TB) { s.signalAll(t, syscall.SIGSTOP) }
 
@@ -233,7 +236,7 @@ var errPortTaken = errors.New("another server has the port")
 // await returns nil when the server answers, or an error that says why it does not.
 func (s *Server) await() error {
 	for end := time.Now().Add(patience); ; {
-		dir, err := s.query("postgres", "SHOW data_directory")
+		dir, err := s.Query("postgres", "SHOW data_directory")
 		if err == nil && dir == s.dir {
 			return nil
 		}
@@ -286,14 +289,15 @@ func (s *Server) end() {
 // between its columns.
 func (s *Server) Exec(t testing.TB, database, sql string) string {
 	t.Helper()
-	out, err := s.query(database, sql)
+	out, err := s.Query(database, sql)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	return out
 }
 
-func (s *Server) query(database, sql string) (string, error) {
+// Query is Exec for a statement that may fail.
+func (s *Server) Query(database, sql string) (string, error) {
 	psql, err := program("psql")
 	if err != nil {
 		return "", err
