@@ -3,14 +3,12 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/interlock-go/interlock/engine"
 )
-
-// inTransaction is the wait of calls in a caller's transaction; see enter in common.sql.
-const inTransaction = -1
 
 // A Querier runs one statement that returns a row. A pgx.Tx is one; [SQL] makes one of a
 // transaction of package database/sql.
@@ -29,47 +27,61 @@ func (q sqlQuerier) QueryRow(ctx context.Context, query string, args ...any) pgx
 	return q.tx.QueryRowContext(ctx, query, args...)
 }
 
-// ClaimTx is Claim in a transaction of the caller: the claim, the work and its settlement
-// commit together or not at all. Use a transaction of the database of the engine.
+// Tx returns the records of the engine in a transaction of the caller, for
+// guard.Guard.DoTx: the claim, the work and its result commit together or not at all. The
+// transaction must be one of the engine's database.
 //
-// The key stays locked until the transaction ends. Meanwhile other claims in transactions
-// wait, as long as their lock_timeout allows; claims outside of transactions find the key
-// [engine.Running]. Two transactions that claim the same keys in different order may
-// deadlock, and the server aborts one of them.
-//
-// An error of the server is returned as it is, because it decides what happens to the
-// transaction. In a transaction with another isolation than READ COMMITTED, a concurrent
-// claim may fail as a serialization failure (40001): then repeat the transaction.
-func (e *Engine) ClaimTx(ctx context.Context, q Querier, c engine.Claim) (engine.Record, error) {
-	if err := e.usable(ctx); err != nil {
+// The key stays locked until the transaction ends. Claims outside of transactions find it
+// [engine.Running]. Two transactions that claim the same keys in different order, and wait,
+// may deadlock; then the server aborts one of them. In a transaction with another isolation
+// than READ COMMITTED, a claim may fail as a serialization failure (40001): then repeat the
+// transaction.
+func (e *Engine) Tx(tx Querier) engine.Tx { return transaction{e, tx} }
+
+// A transaction is a transaction of the caller.
+type transaction struct {
+	engine  *Engine
+	querier Querier
+}
+
+// Engine implements [engine.Tx].
+func (x transaction) Engine() engine.Engine { return x.engine }
+
+// Claim implements [engine.Tx]. The error of the server is kept, because it decides what
+// happens to the transaction.
+func (x transaction) Claim(ctx context.Context, c engine.Claim, wait time.Duration) (engine.Record, error) {
+	if err := x.engine.usable(ctx); err != nil {
 		return engine.Record{}, err
 	}
 	if err := checkClaim(&c); err != nil {
 		return engine.Record{}, err
 	}
-	s := e.claimCall(&c, inTransaction)
+	s := x.engine.claimCall(&c, waitInTx(wait))
 	var a claimAnswer
-	if err := q.QueryRow(ctx, s.sql, s.args...).Scan(a.fields()...); err != nil {
+	if err := x.querier.QueryRow(ctx, s.sql, s.args...).Scan(a.fields()...); err != nil {
 		return engine.Record{}, failTx(s, err)
 	}
 	return a.result(s, &c)
 }
 
-// SettleTx is Settle in a transaction of the caller; see [Engine.ClaimTx].
-func (e *Engine) SettleTx(ctx context.Context, q Querier, x engine.Settlement) (engine.Outcome, error) {
-	if err := e.usable(ctx); err != nil {
+// Settle implements [engine.Tx].
+func (x transaction) Settle(ctx context.Context, y engine.Settlement) (engine.Outcome, error) {
+	if err := x.engine.usable(ctx); err != nil {
 		return 0, err
 	}
-	if err := checkSettlement(&x); err != nil {
+	if err := checkSettlement(&y); err != nil {
 		return 0, err
 	}
-	s := e.settleCall(&x, inTransaction)
+	s := x.engine.settleCall(&y, waitInTx(0))
 	var code int64
-	if err := q.QueryRow(ctx, s.sql, s.args...).Scan(&code); err != nil {
+	if err := x.querier.QueryRow(ctx, s.sql, s.args...).Scan(&code); err != nil {
 		return 0, failTx(s, err)
 	}
 	return settleResult(s, code)
 }
+
+// waitInTx encodes how long a call in a caller's transaction waits; see enter in common.sql.
+func waitInTx(d time.Duration) int64 { return -1 - max(0, d.Milliseconds()) }
 
 // failTx names the call that failed, and keeps the error for the caller to examine.
 func failTx(s *statement, err error) error {

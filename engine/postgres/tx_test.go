@@ -43,7 +43,7 @@ func begin(t testing.TB, url string, isolation pgx.TxIsoLevel) pgx.Tx {
 
 func claimedTx(t testing.TB, e *postgres.Engine, q postgres.Querier, c engine.Claim) engine.Record {
 	t.Helper()
-	r, err := e.ClaimTx(context.Background(), q, c)
+	r, err := e.Tx(q).Claim(context.Background(), c, 0)
 	if err != nil || !r.Granted {
 		t.Fatalf("claim: %+v, error %v; want a grant", r, err)
 	}
@@ -52,7 +52,7 @@ func claimedTx(t testing.TB, e *postgres.Engine, q postgres.Querier, c engine.Cl
 
 func settledTx(t testing.TB, e *postgres.Engine, q postgres.Querier, x engine.Settlement) {
 	t.Helper()
-	if o, err := e.SettleTx(context.Background(), q, x); err != nil || o != engine.Released {
+	if o, err := e.Tx(q).Settle(context.Background(), x); err != nil || o != engine.Released {
 		t.Fatalf("settle: %v, error %v; want %v", o, err, engine.Released)
 	}
 }
@@ -111,7 +111,7 @@ func TestTransactions(t *testing.T) {
 		c := claim(t, "1")
 		claimedTx(t, e, postgres.SQL(tx), c)
 		settledTx(t, e, postgres.SQL(tx), done(c))
-		r, err := e.ClaimTx(ctx, postgres.SQL(tx), claim(t, "2"))
+		r, err := e.Tx(postgres.SQL(tx)).Claim(ctx, claim(t, "2"), 0)
 		if err != nil || r.State != engine.Done || string(r.Result) != "result" {
 			t.Errorf("claim: %+v, error %v; want the outcome", r, err)
 		}
@@ -148,7 +148,7 @@ func TestTransactions(t *testing.T) {
 		settledTx(t, e, first, done(c))
 		found := make(chan engine.Record, 1)
 		go func() {
-			r, err := e.ClaimTx(ctx, second, claim(t, "2"))
+			r, err := e.Tx(second).Claim(ctx, claim(t, "2"), 2*time.Minute)
 			if err != nil {
 				t.Error(err)
 			}
@@ -166,18 +166,33 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("the second claim found %+v, want the outcome", r)
 		}
 	})
-	t.Run("a lock_timeout ends the wait of a transaction", func(t *testing.T) {
+	t.Run("the wait of a transaction ends, and does not break it", func(t *testing.T) {
 		t.Parallel()
 		first, second := begin(t, url, pgx.ReadCommitted), begin(t, url, pgx.ReadCommitted)
 		claimedTx(t, e, first, claim(t, "1"))
-		if _, err := second.Exec(ctx, "SET LOCAL lock_timeout = '100ms'"); err != nil {
+		for _, wait := range []time.Duration{0, 100 * time.Millisecond} {
+			start := time.Now()
+			r, err := e.Tx(second).Claim(ctx, claim(t, "2"), wait)
+			if err != nil || r.Granted || r.State != engine.Running || r.Left <= 0 || time.Since(start) < wait {
+				t.Errorf("claim after %v: %+v, error %v; want it running after %v", time.Since(start), r, err, wait)
+			}
+		}
+		if err := first.Rollback(ctx); err != nil {
 			t.Fatal(err)
 		}
-		_, err := e.ClaimTx(ctx, second, claim(t, "2"))
-		var reply *pgconn.PgError
-		if !errors.As(err, &reply) || reply.Code != "55P03" {
-			t.Errorf("claim: error %v, want SQLSTATE 55P03", err)
+		claimedTx(t, e, second, claim(t, "2"))
+	})
+	t.Run("a lease does not end in its transaction", func(t *testing.T) {
+		t.Parallel()
+		tx, c := begin(t, url, pgx.ReadCommitted), claim(t, "1")
+		c.Lease = time.Millisecond
+		claimedTx(t, e, tx, c)
+		time.Sleep(5 * time.Millisecond)
+		settledTx(t, e, tx, done(c))
+		if err := tx.Commit(ctx); err != nil {
+			t.Fatal(err)
 		}
+		wantState(t, e, c.Key, engine.Done)
 	})
 	t.Run("a refused claim in a transaction does not stop renewals", func(t *testing.T) {
 		t.Parallel()
@@ -187,7 +202,7 @@ func TestTransactions(t *testing.T) {
 			t.Fatalf("claim: %+v, error %v", r, err)
 		}
 		tx := begin(t, url, pgx.ReadCommitted)
-		if r, err := e.ClaimTx(ctx, tx, claim(t, "2")); err != nil || r.State != engine.Running || r.Granted {
+		if r, err := e.Tx(tx).Claim(ctx, claim(t, "2"), 0); err != nil || r.State != engine.Running || r.Granted {
 			t.Fatalf("claim: %+v, error %v; want it running", r, err)
 		}
 		if err := ledger.Renew(ctx, []engine.Claim{c})[0]; err != nil {
@@ -231,7 +246,7 @@ func TestTransactions(t *testing.T) {
 			if err := first.Commit(ctx); err != nil {
 				t.Fatal(err)
 			}
-			r, err := e.ClaimTx(ctx, second, claim(t, "2"))
+			r, err := e.Tx(second).Claim(ctx, claim(t, "2"), 0)
 			var reply *pgconn.PgError
 			if !errors.As(err, &reply) || reply.Code != "40001" {
 				t.Errorf("claim: %+v, error %v; want a serialization failure", r, err)

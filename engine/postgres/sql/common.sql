@@ -9,12 +9,13 @@ $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
 -- p_wait ms have passed. Class 1 is for locks and latches, 2 for records, 3 for quotas,
 -- 4 for notes: a record that is locked for long must not lock the lock of the same name.
 --
--- p_wait below zero means that the transaction belongs to a caller: it waits as long as
--- the caller's lock_timeout says, and may have any isolation.
+-- p_wait below zero means that the transaction belongs to a caller, so it may have any
+-- isolation. It waits for -1 - p_wait ms: -1 does not wait.
 CREATE OR REPLACE FUNCTION {s}.enter(p_class bigint, p_id bytea, p_wait bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   v_slot   bigint := ('x' || encode(substr(p_id, 1, 8), 'hex'))::bit(64)::bigint # p_class;
   v_before text;
+  v_wait   bigint := CASE WHEN p_wait < 0 THEN -1 - p_wait ELSE greatest(p_wait, 1) END;
 BEGIN
   -- In any other isolation the statements after the wait would still see the time before it.
   IF p_wait >= 0 AND current_setting('transaction_isolation') <> 'read committed' THEN
@@ -23,13 +24,12 @@ BEGIN
   IF pg_try_advisory_xact_lock(v_slot) THEN
     RETURN true;
   END IF;
-  IF p_wait < 0 THEN
-    PERFORM pg_advisory_xact_lock(v_slot);
-    RETURN true;
+  IF v_wait = 0 THEN
+    RETURN false;
   END IF;
   v_before := current_setting('lock_timeout');
   BEGIN
-    PERFORM set_config('lock_timeout', greatest(p_wait, 1)::text, true);
+    PERFORM set_config('lock_timeout', v_wait::text, true);
     PERFORM pg_advisory_xact_lock(v_slot);
     PERFORM set_config('lock_timeout', v_before, true);
     RETURN true;

@@ -23,7 +23,7 @@ BEGIN
     IF FOUND AND r.expires > t AND r.state IN (2, 3) THEN
       SELECT * INTO o_state, o_fence, o_began, o_age, o_left, o_fingerprint, o_result FROM {s}.snapshot(r, t);
     ELSE
-      o_state := 1; o_fence := coalesce(r.fence, 0); o_began := t; o_age := 0; o_left := p_wait * 1000; o_fingerprint := '';
+      o_state := 1; o_fence := coalesce(r.fence, 0); o_began := t; o_age := 0; o_left := greatest(p_wait * 1000, 1000000); o_fingerprint := '';
     END IF;
     RETURN;
   END IF;
@@ -133,7 +133,8 @@ BEGIN
   RETURN v_codes;
 END $$;
 
--- Settles or abandons a claim: 1 released, 2 already free, 3 not yours, 6 locked.
+-- Settles or abandons a claim: 1 released, 2 already free, 3 not yours, 6 locked. In a caller's
+-- transaction the lease does not count: the key has been locked since the claim.
 CREATE OR REPLACE FUNCTION {s}.settle(
   p_key bytea, p_attempt bytea, p_outcome bigint, p_result bytea, p_retain bigint, p_from_start boolean, p_abandon boolean, p_lease bigint, p_wait bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -169,7 +170,7 @@ BEGIN
     RETURN 3;
   ELSIF r.state <> 1 THEN -- repeated, because the first reply was lost
     RETURN 1;
-  ELSIF r.lease <= t THEN -- readers may have seen the outcome as unknown already
+  ELSIF r.lease <= t AND p_wait >= 0 THEN -- readers may have seen the outcome as unknown already
     RETURN 2;
   END IF;
   v_until := CASE WHEN p_from_start THEN r.began ELSE t END + p_retain;
