@@ -20,13 +20,13 @@ type idleLoops struct {
 	exited []chan struct{}
 }
 
-// startIdleLoops starts the loops. They stop with end, and with this process.
+// startIdleLoops starts the loops. Method end stops them; they also die with this process.
 func startIdleLoops() (*idleLoops, error) {
 	v := new(idleLoops)
 	for range runtime.NumCPU() {
 		loop := exec.Command("sh", "-c", "while :; do :; done")
 		started, exited := make(chan error), make(chan struct{})
-		go supervise(loop, started, exited) // ends with the loop, which end kills and waits for
+		go supervise(loop, started, exited) // returns when the loop has exited; v.end kills the loop and waits
 		if err := <-started; err != nil {
 			v.end()
 			return nil, err

@@ -19,8 +19,8 @@ const (
 	contestTimeout = 2 * time.Minute
 )
 
-// A contest is a run in which many goroutines acquire one lock repeatedly, until it was
-// granted grants times.
+// A contest is a run in which many goroutines acquire one lock repeatedly. It ends when the
+// lock has been granted as often as the field grants says.
 type contest struct {
 	key    string
 	grants int
@@ -34,7 +34,7 @@ type contest struct {
 	ended    atomic.Int64 // when the last hold ended, since start
 
 	start time.Time
-	self  atomic.Int32 // grants to the previous holder
+	self  atomic.Int32 // grants to the goroutine that was also the previous holder
 	each  []waiter
 	over  func() // called by the last holder, before it unlocks
 	cost

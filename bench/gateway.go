@@ -285,8 +285,8 @@ func (p plan) measureGateway(ctx context.Context, out io.Writer, s *server, g in
 	return nil
 }
 
-// cpuRatio returns the ratio of requests per processor time to the baseline. On idle processors
-// it equals the ratio of requests per second.
+// cpuRatio returns the ratio of requests per processor time to the baseline. If no other program
+// uses the processors, it equals the ratio of requests per second.
 func (f *group) cpuRatio(r *row) float64 {
 	base := f.find(f.base)
 	if base == nil || base.cycles == 0 || r.cycles == 0 {

@@ -34,7 +34,7 @@ const (
 	tracedRow   = "metrics, logs, traces of all requests"
 )
 
-// observed returns the rows of a table: a lock without observation and with all of it.
+// observed returns the rows of a table: a lock without observation, and two with it.
 func observed(open func(ctx context.Context, addr string) (engine.Engine, error)) []contender {
 	return []contender{
 		observedContender(plainRow, open, nil),
@@ -63,7 +63,7 @@ func (o *observation) options() []interlock.Option {
 	}
 }
 
-// A sink drops what is written, after it was formatted.
+// A sink discards log lines that the handler has formatted.
 type sink struct{}
 
 func (*sink) Write(p []byte) (int, error) { return len(p), nil }
@@ -141,7 +141,7 @@ func observedContender(name string, open func(ctx context.Context, addr string) 
 	}}
 }
 
-// measureObserved compares locks with everything observed with locks without, on the
+// measureObserved compares fully observed locks with locks without observation, on the
 // embedded engine and on Redis.
 func (p plan) measureObserved(ctx context.Context, out io.Writer, s *server, b *targets) error {
 	p.rounds, p.slice = 3*p.rounds, p.slice/2 // the difference is small
@@ -168,7 +168,7 @@ func (p plan) measureObserved(ctx context.Context, out io.Writer, s *server, b *
 		}
 		if r := f.find(observedRow); r != nil && len(r.ratio) > 0 {
 			cost := 1 / median(r.ratio)
-			b.check(cost <= x.most, "observed, a lock on the %s engine costs at most %.2f× a lock without: %.2f×", x.engine, x.most, cost)
+			b.check(cost <= x.most, "on the %s engine an observed lock costs at most %.2f× a lock without observation: %.2f×", x.engine, x.most, cost)
 		}
 		t := comparingTable(f, x.goroutines, p)
 		t.title = fmt.Sprintf("Observed, uncontended, %s engine: %d goroutines", x.engine, x.goroutines)

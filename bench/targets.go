@@ -35,7 +35,7 @@ func (b *targets) checkUncontended(f *group, top *ceiling, g int) {
 		got := median(r.ratio)
 		b.check(got >= leastRatio, "at %d goroutines at least %.0f× redsync's cycles: %.2f×", g, leastRatio, got)
 		if top != nil {
-			b.results = append(b.results, fmt.Sprintf("- for comparison: the server's ceiling for our two scripts is %.2f× redsync; Interlock is at %.0f %% of it",
+			b.results = append(b.results, fmt.Sprintf("- for comparison: the server's ceiling for our two scripts is %.2f× redsync; Interlock reaches %.0f %% of that ceiling",
 				median(top.ratio), 100*median(r.rate)/median(top.rate)))
 		}
 	}

@@ -32,7 +32,7 @@ type row struct {
 	rate, ratio []float64
 
 	// Contended: total time / time held, Jain index, goroutines never granted, longest
-	// wait in ms, and grants to the previous holder.
+	// wait in ms, and grants to the goroutine that was also the previous holder.
 	total, jain, starved, longest []float64
 	self                          int
 
