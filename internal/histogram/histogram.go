@@ -132,8 +132,8 @@ func classicIndex(d time.Duration) int {
 	return i
 }
 
-// octave holds the bounds of the native buckets within one octave, as parts of 2^63. The
-// bound of the last one is the octave itself.
+// octave holds the upper bounds of the native buckets within one octave, multiplied by 2^63.
+// The last bucket has no entry: its upper bound is the end of the octave.
 var octave = func() (bounds [perOctave - 1]uint64) {
 	for i := range bounds {
 		bounds[i] = uint64(math.Exp2(float64(i+1)/perOctave) * (1 << 63))
@@ -146,7 +146,7 @@ func nativeIndex(d time.Duration) int {
 	if d <= 0 {
 		return first
 	}
-	// x is d in seconds, as a fraction of 2^63 from one to two, and an exponent.
+	// d is fraction/2^63 × 2^exponent seconds; fraction/2^63 is from one to two.
 	seconds := math.Float64bits(d.Seconds())
 	exponent := int(seconds>>52) - 1023
 	fraction := 1<<63 | seconds<<11&^(1<<63)

@@ -42,7 +42,7 @@ func TestSnapshot(t *testing.T) {
 	h.Observe(-time.Second)
 	s := h.Snapshot()
 	if want := 4000 * (2*time.Millisecond + 1 + time.Hour); s.Count != 12001 || s.Sum != want {
-		t.Errorf("the snapshot has %d durations of %v, want 12001 of %v", s.Count, s.Sum, want)
+		t.Errorf("the snapshot has %d durations with the sum %v, want 12001 with the sum %v", s.Count, s.Sum, want)
 	}
 	for i, want := range map[time.Duration]uint64{100 * time.Microsecond: 1, time.Millisecond: 4001, 2500 * time.Microsecond: 8001, 10 * time.Minute: 8001} {
 		if got := s.Classic[classicIndex(i)]; got != want {

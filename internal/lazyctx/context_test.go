@@ -17,8 +17,8 @@ var (
 
 type name struct{}
 
-// TestContext checks that a Context behaves like one of context.WithCancelCause, whether
-// Done is called never, before its end, or after.
+// TestContext checks that a Context behaves like one of context.WithCancelCause. It makes no
+// difference whether Done is called before the context ends, or only after.
 func TestContext(t *testing.T) {
 	listen := map[string]func(context.Context){
 		"Done is not called": func(context.Context) {},

@@ -1,8 +1,8 @@
 // Package lazyctx provides a cancellable context that costs nothing until Done is
 // called.
 //
-// Every hold and claim has such a context. Most work ends before any code waits
-// on it, and propagating the parent's cancellation would cost more than the rest
+// Every hold and claim has such a context. Most work ends before any code calls
+// Done, and propagating the parent's cancellation would cost more than the rest
 // of the hold.
 package lazyctx
 

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// after returns the reading of the clock d after t, if the wall clock was then set by step.
+// after returns what the clock reads d after t, if its wall clock was moved by step meanwhile.
 func after(t time.Time, d, step time.Duration) time.Time {
 	t = t.Add(d)
 	wall := (*uint64)(unsafe.Pointer(&t)) //nolint:gosec // a test cannot set the machine's clock

@@ -23,7 +23,7 @@ type Longest[V any] struct {
 	// floor lets Add skip shorter durations of its minute without the mutex. It is nil until
 	// a minute has ten durations.
 	floor atomic.Pointer[floor]
-	began atomic.Pointer[time.Time] // of minute 0, which no change of the wall clock moves
+	began atomic.Pointer[time.Time] // when minute 0 began; it is monotonic, so setting the wall clock does not move it
 
 	mu      sync.Mutex
 	minutes [window + 1]minuteOf[V] // a ring; the present minute is one more than the window

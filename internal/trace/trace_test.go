@@ -115,13 +115,13 @@ func TestSample(t *testing.T) {
 				for i := range 9 {
 					skipped, ok := s.Allow("a")
 					if ok != (i < 2) || i == 0 && skipped != want || i > 0 && skipped != 0 {
-						t.Errorf("in second %d, line %d: written %v, %d skipped", second, i, ok, skipped)
+						t.Errorf("in second %d, line %d: written %v, %d skipped; want lines 0 and 1 written, line 0 with %d skipped", second, i, ok, skipped, want)
 					}
 				}
 				time.Sleep(time.Second)
 			}
 			if skipped, ok := s.Allow("b"); !ok || skipped != 0 {
-				t.Errorf("a line with another key: written %v, %d skipped", ok, skipped)
+				t.Errorf("a line with another key: written %v, %d skipped; want it written, 0 skipped", ok, skipped)
 			}
 		})
 	})

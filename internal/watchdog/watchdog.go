@@ -184,7 +184,7 @@ func (w *Watchdog) processDue(now time.Time) (ended []*Lease) {
 		if !l.renewing && l.renew <= at {
 			w.enqueue(l)
 		}
-		w.reorder(l, now) // the now of the checks above: with a later one, this loop might not end if a clock is set
+		w.reorder(l, now) // use the now of the checks above: if a clock is set, a later now might make this loop endless
 	}
 	return ended
 }

@@ -70,7 +70,7 @@ func (s *Server) prepareClock() {
 	if err := os.WriteFile(s.clockFile(), make([]byte, 16), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	// The thread would wait for a time of the moved clock.
+	// The thread would compute its wake-up time from the moved clock, and wait too long.
 	s.args = append(s.args, "--jemalloc-bg-thread", "no")
 }
 

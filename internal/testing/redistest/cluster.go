@@ -232,7 +232,7 @@ type Move struct {
 }
 
 // Begin starts to move the slot of a key to another primary. Until End, the old primary
-// redirects requests for keys that it no longer has to the new one.
+// redirects a request to the new one if it no longer has the key.
 func (c *Cluster) Begin(key string, to *Server) *Move {
 	c.t.Helper()
 	m := &Move{c: c, slot: strconv.Itoa(c.Slot(key)), from: c.Home(key), to: to}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Another process may have had the port and left it. Then both answer, one after the other.
+// Another server may answer on the port first, and exit before the server of this test binds
+// it. Then the first reply is the other server's, and the next one this server's.
 func TestAServerOnAPortOfAnotherProcessIsEnded(t *testing.T) {
 	t.Parallel()
 	other, s := Start(t), Start(t)

@@ -154,7 +154,7 @@ func (s *Server) run() error {
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.Env = append(os.Environ(), s.clock()...)
 	started := make(chan error)
-	go s.supervise(s.cmd, s.exited, started) // ends with the server, which end() kills and waits for
+	go s.supervise(s.cmd, s.exited, started) // returns when the server has exited; s.end kills it and waits
 	if err := <-started; err != nil {
 		close(s.exited)
 		return err

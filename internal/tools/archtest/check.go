@@ -17,7 +17,7 @@ type Package struct {
 	XTestImports []string
 }
 
-// Check returns a line for each import that the room of a package does not allow.
+// Check returns a line for each import that the package's [Room] does not allow.
 func Check(pkgs []Package) []string {
 	var wrong []string
 	for _, p := range pkgs {

@@ -38,9 +38,9 @@ type tally struct {
 	survivors              []change
 }
 
-// tryGenerated tries perTarget generated mutants of each target, or only of the target with
-// the directory only. It lists the survivors. A survivor is not an error; it shows code that
-// few tests check.
+// tryGenerated tries perTarget generated mutants of each target. If the argument only is not
+// empty, it is a directory, and only its target is tried. Survivors are listed. A survivor
+// is not an error; it shows code that few tests check.
 func tryGenerated(ctx context.Context, w io.Writer, only string, perTarget int) error {
 	root, err := rootDir()
 	if err != nil {

@@ -43,7 +43,7 @@ func find(name string) (set, error) {
 	switch name {
 	case "memory", "standby":
 		s.pkg = "./engine/" + name
-	case "quorum": // some of its bugs make a law hang, and the tool must see which
+	case "quorum": // some of its bugs make a law hang, and the tool must see which law
 		s.pkg, s.timeout = "./engine/quorum", 2*time.Minute
 	case "client":
 		s.pkg, s.timeout = ".", 15*time.Second

@@ -55,7 +55,7 @@ func (t trial) run(ctx context.Context) (outcome, error) {
 			continue // a law that panics is reported as failed, and ends the process
 		}
 		culprits, err := t.culprits(ctx, laws.having(running))
-		if errors.Is(err, errNoCulprit) && again { // on a busy machine, the timeout may end a run without fault
+		if errors.Is(err, errNoCulprit) && again { // on a busy machine, a run may time out although no law is at fault
 			again = false
 			continue
 		}

@@ -13,8 +13,8 @@ import (
 
 const requirementsPage = "docs/requirements.md"
 
-// metricsPages begins the names of the pages whose tables say which requirement a metric
-// serves.
+// metricsPages is how the names of some pages begin. Their tables say which requirement a
+// metric serves.
 const metricsPages = "docs/observability."
 
 // requirementCounts is the number of requirements by group.
@@ -56,12 +56,12 @@ func requirements(t tree) (summary string, wrong []string, err error) {
 		if status == "met" {
 			met++
 			if len(proofs[id]) == 0 {
-				complain("no test names it, so it is open")
+				complain("no test names it: mark it open")
 			}
 		}
 		want := fmt.Sprintf("| %s | %s | %s | %s |", id, sentence, status, strings.Join(proofs[id], "<br>"))
 		if !t.fix && line != want {
-			complain("other tests name it (make fmt)")
+			complain("the list of tests that name it is out of date (make fmt)")
 		}
 		lines[i] = want
 	}

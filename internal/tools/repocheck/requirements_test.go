@@ -73,10 +73,10 @@ func TestRequirements(t *testing.T) {
 	}{
 		"a requirement with its test":        {"| L1 | It locks. | met | `p_test.go: TestL1` |", nil},
 		"an open requirement with a test":    {"| L1 | It locks. | open | `p_test.go: TestL1` |", nil},
-		"a test that is not listed":          {"| L1 | It locks. | met | |", []string{"docs/requirements.md:1: L1: other tests name it (make fmt)"}},
-		"a listed test that does not exist":  {"| L1 | It locks. | met | `p_test.go: TestGone` |", []string{"docs/requirements.md:1: L1: other tests name it (make fmt)"}},
+		"a test that is not listed":          {"| L1 | It locks. | met | |", []string{"docs/requirements.md:1: L1: the list of tests that name it is out of date (make fmt)"}},
+		"a listed test that does not exist":  {"| L1 | It locks. | met | `p_test.go: TestGone` |", []string{"docs/requirements.md:1: L1: the list of tests that name it is out of date (make fmt)"}},
 		"a missing requirement":              {"", []string{"docs/requirements.md: L1 is missing"}},
-		"a met requirement without any test": {"| L1 | It locks. | open | `p_test.go: TestL1` |\n| L2 | It works. | met |  |", []string{"docs/requirements.md:2: L2: no test names it, so it is open", "docs/requirements.md:L2: appears twice"}},
+		"a met requirement without any test": {"| L1 | It locks. | open | `p_test.go: TestL1` |\n| L2 | It works. | met |  |", []string{"docs/requirements.md:2: L2: no test names it: mark it open", "docs/requirements.md:L2: appears twice"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, wrong, err := requirements(requirementTree(t, c.row))
