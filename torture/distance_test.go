@@ -21,9 +21,9 @@ import (
 )
 
 // TestDistance has two processes compete for one plain lock. The near process is beside the
-// server; messages of the distant one take 3ms. The distant process may see three holders
-// before it queues. From then on, the near process may get 18 grants before it: the
-// handovers of its present turn, and one more turn of nine.
+// server; messages of the distant one take 3ms. Up to three holders may
+// refuse the distant process before it joins the queue. While it is in the queue, the near
+// process may get at most 18 grants: the rest of its present turn, and one more turn of nine.
 func TestDistance(t *testing.T) {
 	for name, connect := range map[string]func(*testing.T, string) engine.Engine{
 		"rueidis": func(t *testing.T, addr string) engine.Engine {
@@ -53,8 +53,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// compete has the distant process acquire the lock again and again, and counts what it
-// meets before each grant.
+// compete has the distant process acquire the lock again and again. It counts the holders
+// and the near grants that the distant process waits for before each grant.
 func compete(t *testing.T, near, far engine.Engine, callers int) {
 	const grants = 200
 	var nearGrants atomic.Int64
@@ -105,8 +105,8 @@ func compete(t *testing.T, near, far engine.Engine, callers int) {
 type refusals struct {
 	engine.Engine
 	nearGrants *atomic.Int64
-	holders    []string // seen by requests that did not queue, each once in a row
-	queuedAt   int64    // the near grants when the caller knew that it is in the queue; -1 before
+	holders    []string // seen by requests that did not queue, without repeats in a row
+	queuedAt   int64    // the near grants when the caller learned that it is queued; -1 until then
 }
 
 func (r *refusals) Acquire(ctx context.Context, req engine.Request) (engine.Grant, error) {

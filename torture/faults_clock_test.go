@@ -24,7 +24,7 @@ var clockRows = []row{
 		}
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
 		f.unlock(otherHold)
-		f.lockAndUnlock() // the server refuses late calls, but not this one
+		f.lockAndUnlock() // the server must not refuse this call as late
 	}},
 	{27, "server's clock set back", "the hold continues and can be released; the next fence of a fenced lock is higher", func(t *testing.T) {
 		f := newFixture(t, redistest.SteppedClock)

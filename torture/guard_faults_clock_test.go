@@ -21,7 +21,7 @@ var guardClockRows = []row{
 		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
 		f.wantState(engine.Unknown)
-		f.warmUp(f.guard) // the server refuses late calls, but not this one
+		f.warmUp(f.guard) // the server must not refuse this call as late
 	}},
 	{26, "server's clock set ahead (rerun)", "the work runs again with a higher fence; the first result is refused", func(t *testing.T) {
 		policy := strictPolicy(3 * time.Second)

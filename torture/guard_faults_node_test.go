@@ -63,7 +63,7 @@ func TestGuardFaultsOfOneNode(t *testing.T) {
 					unguarded++
 				}
 				if want := down; (got.Verdict == guard.Unguarded) != want {
-					t.Errorf("call %d on node %s (%s is dead) ended as %q: %v", i, node(got.Key), dead.Addr(), got.Verdict, got.Err)
+					t.Errorf("call %d on node %s (%s is dead) ended as %q: %v; want it unguarded only if its node is dead", i, node(got.Key), dead.Addr(), got.Verdict, got.Err)
 				}
 			}
 			if unguarded < 20 || unguarded > 180 {

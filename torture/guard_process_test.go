@@ -85,7 +85,8 @@ func storeOne(j job, c *interlock.Client) error {
 	select {}
 }
 
-// runOnce runs the work of a key, then calls then before the result is stored.
+// runOnce runs the work of a key. It calls the function then after the effect, before the
+// result is stored.
 func (j job) runOnce(c *interlock.Client, then func()) error {
 	g, err := guard.New[string](c, j.Policy)
 	if err != nil {

@@ -80,7 +80,7 @@ var httpDownRows = []row{
 		first := c.wantStored(c.order(0, "later"))
 		c.wantReplay(1, "later", first)
 	}},
-	{5, "Redis down during the handler, back within the lease", "the response is sent as not stored, stored late, and replayed", func(t *testing.T) {
+	{5, "Redis down during the handler, back within the lease", "the response is marked as not stored; it is stored late, and replayed", func(t *testing.T) {
 		p := chargePolicy(15 * time.Second)
 		p.LocalCache = 5 * time.Second // the default of 500ms is too short on a busy machine
 		c := startShops(t, 2, p, 0, durable...)
@@ -95,7 +95,7 @@ var httpDownRows = []row{
 		c.wantReplay(1, book, first)
 		c.wantExecutions(book, 1)
 	}},
-	{6, "Redis down during the handler, back after the lease", "the response is sent as not stored; the outcome is unknown, and the order is not executed again", func(t *testing.T) {
+	{6, "Redis down during the handler, back after the lease", "the response is marked as not stored; the outcome is unknown, and the order is not executed again", func(t *testing.T) {
 		const lease = 2 * time.Second
 		c := startShops(t, 2, chargePolicy(lease), 0, durable...)
 		got := c.startSlowOrder(t.Context())

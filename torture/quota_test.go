@@ -50,7 +50,7 @@ func TestQuota(t *testing.T) {
 			got := group.callAtOnce(calls...)
 			fmt.Printf("quota of %d: %v\n", limit, got)
 			if got[unitTaken] != limit || got[unitRefused] != 10_000-limit {
-				t.Errorf("with a limit of %d, the outcomes are %v", limit, got)
+				t.Errorf("with a limit of %d, the outcomes are %v, want %d taken and %d refused", limit, got, limit, 10_000-limit)
 			}
 		}
 	})
@@ -58,8 +58,8 @@ func TestQuota(t *testing.T) {
 	t.Run("no failover grants more units than the limit", quotaFailover)
 }
 
-// quotaAtMidnight moves the clock of a server through a day. The clock of this process is in
-// another one.
+// quotaAtMidnight moves the clock of a server through a day. The clock of this process shows
+// another day.
 func quotaAtMidnight(t *testing.T) {
 	server := redistest.Start(t, redistest.SteppedClock)
 	server.NeedsClock(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadersAndWriters runs 50 readers and 5 writers in three processes on a real Redis
-// (T1, and the stock of T14). No reader overlaps a writer. No caller waits longer than all
+// (requirement T1, and the scenario stock of T14). No reader overlaps a writer. No caller waits longer than all
 // other callers take together.
 func TestReadersAndWriters(t *testing.T) {
 	const (

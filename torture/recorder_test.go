@@ -232,9 +232,9 @@ func (r *recorder) fail(err error) {
 
 func (r *recorder) now() int64 { return int64(time.Since(r.start)) }
 
-// dropRelease returns an invalid history: the part up to a grant, without the release of the
-// exclusive holder before it. That holder has no call with an unknown outcome, which could
-// stand for the release.
+// dropRelease returns an invalid history: it drops the release of a holder that is not a
+// reader, and all calls after the next grant of that lock. The holder has no call with an
+// unknown outcome, because such a call could explain how the lock became free.
 func dropRelease(history []porcupine.Operation) []porcupine.Operation {
 	uncertain := make(map[int]bool) // attempts that have a call with an unknown outcome
 	for _, op := range history {

@@ -105,8 +105,8 @@ func (f *guardFixture) wantRefusedUntil(done <-chan error) (n int) {
 	}
 }
 
-// wantAccepted checks that the next submission runs soon. An unreleased lease would last
-// longer than the check waits.
+// wantAccepted checks that the next submission runs. It waits so long, for slow machines,
+// that an unreleased lease may expire meanwhile; fastCase limits the time.
 func (f *guardFixture) wantAccepted() {
 	f.t.Helper()
 	runs := f.runs.Load()

@@ -45,7 +45,7 @@ func TestObserve(t *testing.T) {
 
 	t.Run("promtool accepts the metrics", func(t *testing.T) { checkMetrics(t, targets) })
 	p.await(`sum(rate(interlock_lock_acquire_total{result="acquired"}[15s])) > 0`)
-	p.await(`interlock_lock_renewal_total{name="batch",result="ok"} > 0`) // it is held, and will be lost
+	p.await(`interlock_lock_renewal_total{name="batch",result="ok"} > 0`) // the lock batch is held; it will be lost
 	p.await(`count(sum by (instance) (interlock_guard_calls_total{verdict=~"granted|refused|replayed"}) > 0) == ` + fmt.Sprint(len(targets)))
 
 	if *record != "" {
@@ -89,7 +89,7 @@ func TestObserve(t *testing.T) {
 	t.Run("T12 every panel finds data", func(t *testing.T) {
 		queries := panels(t)
 		if len(queries) < 60 {
-			t.Errorf("found only %d queries of panels", len(queries))
+			t.Errorf("found %d queries of panels, want at least 60", len(queries))
 		}
 		for i := range queries {
 			t.Run(queries[i].Name, func(t *testing.T) { find(t, p, exported, &queries[i]) })
@@ -214,7 +214,7 @@ func panels(t *testing.T) []query {
 			t.Fatalf("%s: %v", file, err)
 		}
 		if d.UID+".json" != filepath.Base(file) || d.SchemaVersion != 36 {
-			t.Errorf("%s has uid %s and schema version %d", file, d.UID, d.SchemaVersion)
+			t.Errorf("%s has uid %s and schema version %d, want the name of the file and 36", file, d.UID, d.SchemaVersion)
 		}
 		for _, a := range d.Annotations.List {
 			all = append(all, query{Name: d.UID + " annotation " + a.Name, Expr: variables.Replace(a.Expr)})
@@ -258,7 +258,7 @@ func rules(p *prometheus) []query {
 		}
 	}
 	if len(all) < 40 {
-		p.t.Errorf("Prometheus has loaded only %d rules", len(all))
+		p.t.Errorf("Prometheus has loaded %d rules, want at least 40", len(all))
 	}
 	return all
 }

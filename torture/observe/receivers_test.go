@@ -98,7 +98,7 @@ func (b *inbox) session(conn net.Conn) {
 			if err != nil {
 				return
 			}
-			b.add(strings.ReplaceAll(string(text), "=\n", "")) // quoted-printable breaks lines so
+			b.add(strings.ReplaceAll(string(text), "=\n", "")) // joins the lines that quoted-printable has broken
 			fmt.Fprint(conn, "250 accepted\r\n")
 		case "QUIT":
 			fmt.Fprint(conn, "221 bye\r\n")

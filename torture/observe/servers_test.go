@@ -112,8 +112,8 @@ type prometheus struct {
 	started time.Time
 }
 
-// startPrometheus scrapes the targets each second, with the rules of deploy. Unlike
-// there, an alert fires after one second.
+// startPrometheus scrapes the targets each second, with the rules of deploy, except that
+// an alert fires after one second.
 func startPrometheus(t *testing.T, alertmanager string, targets ...string) *prometheus {
 	t.Helper()
 	dir, address := t.TempDir(), freeAddress(t)

@@ -18,7 +18,7 @@ type provider struct {
 	finished chan struct{} // when closed, executions end
 
 	mu                  sync.Mutex
-	count, active, most int // executions, concurrent ones, and the most of them
+	count, active, most int // executions in total, executions now, and the most at one time
 }
 
 func newProvider(t *testing.T) *provider {
