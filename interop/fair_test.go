@@ -101,7 +101,7 @@ func TestFairWaitersThatGiveUp(t *testing.T) {
 	began := time.Now()
 	took := (<-gotPatient).Sub(began)
 	if t.Failed() {
-		t.Fatalf("the lock is free, and Java's first waiter did not get it within %v", callTimeout)
+		t.Fatalf("the lock is free, and the waiter in Java that did not give up did not get it within %v", callTimeout)
 	}
 	table.record("fair waiters give up", goToJava, "the next in Java has it after %v", rounded(took))
 	f.must(patient.unlock(l))

@@ -150,7 +150,7 @@ func (f *fixture) waitForSubscribers(l lock, subscribers int) {
 	f.until(fmt.Sprintf("%d subscribers for %s", subscribers, l.key), func() bool {
 		all, pattern := []*redistest.Server{f.server}, f.relatedKey("*", l)+"*"
 		if f.cluster != nil {
-			all = f.cluster.Servers // which one has a subscriber of PUBLISH is the client's choice
+			all = f.cluster.Servers // with PUBLISH, the client chooses the server that it subscribes to
 		}
 		found := 0
 		for _, s := range all {

@@ -73,8 +73,8 @@ func TestMulti(t *testing.T) {
 	})
 }
 
-// TestCluster shares locks on a cluster, with the messages of both modes. A client of one
-// mode does not receive those of the other.
+// TestCluster shares locks on a cluster, once in each publish mode. A client in one mode does
+// not receive the messages of the other mode.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
