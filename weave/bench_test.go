@@ -44,9 +44,9 @@ func BenchmarkOverlay(b *testing.B) {
 }
 
 // BenchmarkRebuild rebuilds a package of 491 functions with two directives each, after an
-// edit. The unwoven package is the same without directives. Processor time includes the
-// compiler, and depends less on other load than the time of a clock. In the form of an
-// overlay it omits the weaver, which runs in this process.
+// edit. The unwoven package is the same without directives. It measures processor
+// time, which depends less on other load than elapsed time. The processor time includes the
+// compiler. With an overlay it does not include the weaver, which runs in this process.
 func BenchmarkRebuild(b *testing.B) {
 	self, err := os.Executable()
 	if err != nil {

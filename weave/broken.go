@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// mistakeLine begins a line with a mistake in the text of a broken file.
+// mistakeLine is the prefix of each line that describes a mistake in a broken file.
 const mistakeLine = "//_ilmistake "
 
 // broken returns the text to compile instead of a file with mistakes. It contains the

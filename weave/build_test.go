@@ -42,7 +42,7 @@ func tool(err error) int {
 }
 
 // shop is a program that prints how many callers were in pay at a time, and whether its
-// other directives work. A test checks the number of a line.
+// other directives work. A test checks that a panic reports line 42.
 const shop = `package main
 
 import (

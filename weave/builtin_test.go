@@ -78,7 +78,7 @@ func TestAProgramMayDeclarePredeclaredNames(t *testing.T) {
 	})
 }
 
-// Cover names the source with its directory at the top of its output. Woven text names the
+// The cover tool names the source with its directory at the top of its output. Woven text names the
 // directory no more often, so that its columns do not depend on the directory.
 func TestTextAfterCoverNamesTheSourceOnce(t *testing.T) {
 	for _, dir := range []string{"/a", "/another/longer/directory"} {

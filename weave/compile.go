@@ -24,7 +24,7 @@ type compilation struct {
 	woven string // the source name of the first woven file, or ""
 	errs  Errors
 
-	errorShadowed bool // the package declares a type error
+	errorShadowed bool // the package declares a type named error
 
 	unread string // a file with directives that cannot be parsed, or ""
 }
@@ -38,7 +38,7 @@ func newCompilation(args []string) (*compilation, error) {
 		return c, nil
 	}
 	first := c.firstFile()
-	c.errorShadowed = declareErrorType(c.args[first:], os.ReadFile)
+	c.errorShadowed = filesDeclareError(c.args[first:], os.ReadFile)
 	for i := first; i < len(c.args); i++ {
 		if err := c.file(i); err != nil {
 			return nil, err
@@ -110,7 +110,8 @@ func (c *compilation) file(i int) error {
 }
 
 // rewrite applies the rewrites of -trimpath to a path, as the compiler does: the first that
-// fits. Without this, the package contains the go command's work directory after cover.
+// fits. Without this, a package that went through the cover tool would contain the path of the go
+// command's work directory.
 func rewrite(path, rewrites string) string {
 	for r := range strings.SplitSeq(rewrites, ";") {
 		from, to, _ := strings.Cut(r, "=>")
@@ -143,7 +144,7 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	if bytes.Contains(src, []byte(imported)) {
 		return nil, nil // already woven, by an overlay or after cover
 	}
-	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, MarkerOptional: spared(path, src), ErrorShadowed: c.errorShadowed})
+	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, MarkerOptional: mayLackMarker(path, src), ErrorShadowed: c.errorShadowed})
 	if l := (Errors)(nil); errors.As(err, &l) {
 		c.errs = append(c.errs, l...)
 		return nil, nil
@@ -161,9 +162,9 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	return w.Text, nil
 }
 
-// spared reports whether a file may lack the marker. Output of cgo and cover names its
+// mayLackMarker reports whether a file may lack the marker. Output of cgo and cover names its
 // sources in line directives.
-func spared(path string, text []byte) bool {
+func mayLackMarker(path string, text []byte) bool {
 	return inDependency(path) || slices.ContainsFunc(lineNote.FindAllSubmatch(text, -1), func(m [][]byte) bool { return inDependency(string(m[1])) })
 }
 

@@ -41,7 +41,7 @@ func CoverShim(args []string) error {
 		return fmt.Errorf("weave: %w", err)
 	}
 	files := slices.DeleteFunc(strings.Split(string(list), "\n"), func(file string) bool { return !strings.HasSuffix(file, ".go") })
-	own := declareErrorType(files, os.ReadFile)
+	own := filesDeclareError(files, os.ReadFile)
 	for _, file := range files {
 		if err := weaveInPlace(file, importPath(tool[len(tool)-1]), own); err != nil {
 			return err

@@ -22,7 +22,7 @@ type Source struct {
 	Via            string // the package that woven code imports; default: [Runtime]
 	MarkerOptional bool   // the file may lack the marker, because it is part of a dependency
 
-	ErrorShadowed bool // another file of the package declares a type error
+	ErrorShadowed bool // another file of the package declares a type named error
 }
 
 // A Woven is a woven file.

@@ -110,14 +110,14 @@ type walker struct {
 	own  overlay // the user's overlay
 	wd   string  // messages show paths relative to it
 
-	errorShadowed map[string]bool // directories whose package declares a type error
+	errorShadowed map[string]bool // directories whose package declares a type named error
 }
 
-// declaresError reports whether the package in dir declares a type error.
+// declaresError reports whether the package in dir declares a type named error.
 func (s *walker) declaresError(dir string) bool {
 	own, known := s.errorShadowed[dir]
 	if !known {
-		own = declareErrorType(goFilesOf(dir), s.own.read)
+		own = filesDeclareError(goFilesOf(dir), s.own.read)
 		s.errorShadowed[dir] = own
 	}
 	return own

@@ -93,7 +93,7 @@ func load(file string) (Source, error) {
 		return Source{}, fmt.Errorf("weave: %w", err)
 	}
 	dir := filepath.Dir(path)
-	own := declareErrorType(goFilesOf(dir), os.ReadFile)
+	own := filesDeclareError(goFilesOf(dir), os.ReadFile)
 	return Source{Package: packageOf(dir), Path: path, Name: file, Text: text, MarkerOptional: inDependency(path), ErrorShadowed: own}, nil
 }
 

@@ -82,9 +82,9 @@ func declares(tree *ast.File, name string) bool {
 
 var errorShadowed = regexp.MustCompile(`(?m)^type error\b`)
 
-// declareErrorType reports whether one of the files declares a type error. Files that cannot be
-// read are left to the compiler.
-func declareErrorType(files []string, read func(string) ([]byte, error)) bool {
+// filesDeclareError reports whether one of the files declares a type named error. Files that
+// cannot be read are left to the compiler.
+func filesDeclareError(files []string, read func(string) ([]byte, error)) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
 		text, err := read(file)
 		return err == nil && bytes.Contains(text, []byte("\ntype error")) && errorShadowed.Match(text)

@@ -32,7 +32,7 @@ func outerContexts(pass *analysis.Pass) (any, error) {
 			id := use.Node().(*ast.Ident)
 			if !seen[id.Pos()] && outer(pass, id, work) && !assigned(use) {
 				seen[id.Pos()] = true
-				pass.ReportRangef(id, "%s is a context from outside of %s, which is not cancelled when the lock is lost: use the parameter of the function%s",
+				pass.ReportRangef(id, "%s is a context from outside of %s; it is not cancelled when the lock is lost: use the parameter of the function%s",
 					id.Name, fn.Name(), parameter(work))
 			}
 		}
