@@ -94,7 +94,7 @@ type GuardedCall struct {
 
 // Guarded begins a call. errp points to the error of the function, and is nil if the
 // function returns none. outs are pointers to the other results. It is not inlined,
-// because that makes woven functions slower to compile.
+// because inlining would make woven functions slower to compile.
 //
 //go:noinline
 func Guarded(errp *error, outs ...any) *GuardedCall {

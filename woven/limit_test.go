@@ -44,7 +44,7 @@ func TestLimit(t *testing.T) {
 				t.Fatalf("the error is %v, want a refusal for 16h", err)
 			}
 			if refused.Message["zh"] != "当前时段的次数已用完，请稍后再试" {
-				t.Errorf("the message is %v", refused.Message)
+				t.Errorf("the message is %v, want the default message of a limit", refused.Message)
 			}
 			if err := limited(ctx, s, nil, "bob", noWork); err != nil {
 				t.Errorf("another key: %v", err)
@@ -61,7 +61,7 @@ func TestLimit(t *testing.T) {
 			_ = limited(ctx, s, nil, "ann", noWork)
 			var refused *woven.RefusedError
 			if err := limited(ctx, s, nil, "ann", noWork); !errors.As(err, &refused) || refused.Message["en"] != "enough" {
-				t.Errorf("the error is %v", err)
+				t.Errorf("the error is %v, want a refusal with the message enough", err)
 			}
 			s = site("limit", "rate=1/2h on-limit=skip")
 			for range 2 {

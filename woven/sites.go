@@ -29,7 +29,8 @@ func sitesOf(c *interlock.Client) *siteTable {
 	return c.Shared(sitesKey{}, func() any { return &siteTable{sites: make(map[*Site]error)} }).(*siteTable)
 }
 
-// calledWith records that the site was called with a client. It is not for every call.
+// calledWith records that the site was called with a client. It locks a mutex, so locks
+// and guards call it only on first use with a client, and if the site is invalid.
 func (st *state) calledWith(c *interlock.Client) {
 	t := sitesOf(c)
 	t.mu.Lock()

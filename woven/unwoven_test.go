@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// This tests package on, whose own tests could not start without weaving.
+// This tests the package named on. A test in that package could not start without weaving.
 func TestAnUnwovenProgramDoesNotStart(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unwoven.exe")
 	if out, err := exec.Command("go", "build", "-o", program, "./testdata/unwoven").CombinedOutput(); err != nil {
