@@ -175,7 +175,7 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-// refusal is the option of a verb with what happens if it refuses a call.
+// refusal is the option that says what happens if the verb refuses a call.
 func refusal(name string, v Verb) field {
 	return field{name, []Verb{v},
 		func(r *Rule, value string) error {

@@ -86,7 +86,7 @@ const (
 	Lock   Verb = "lock"   // one call at a time
 	Once   Verb = "once"   // one run per key; repeated calls get its result
 	Submit Verb = "submit" // one run per key within 5s, as [guard.Form]
-	Limit  Verb = "limit"  // so many runs per key and window
+	Limit  Verb = "limit"  // as many runs per key and window as the rate allows
 )
 
 // Guards reports whether a rule with the verb is a guard, which stores records.

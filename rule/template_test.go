@@ -44,7 +44,7 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
 		}
 		if tmpl.String() != text || tmpl.Constant() != (text == "import") || tmpl.Uses(rule.Body) != strings.Contains(text, "body") {
-			t.Errorf("%s: String() = %q, Constant() = %v, Uses(Body) = %v", text, tmpl, tmpl.Constant(), tmpl.Uses(rule.Body))
+			t.Errorf("%s: String() = %q, Constant() = %v, Uses(Body) = %v, want %q, %v, %v", text, tmpl, tmpl.Constant(), tmpl.Uses(rule.Body), text, text == "import", strings.Contains(text, "body"))
 		}
 	}
 }
