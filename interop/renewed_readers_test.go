@@ -8,8 +8,7 @@ import (
 
 // Redisson 3.44 to 3.52 renews the hash of a read lock, but not always the keys of its
 // readers. It misses some keys if a client has several read locks, several threads that
-// read, or a thread that enters twice. Such a reader holds the
-// lock as long as the hash exists.
+// read, or a thread that enters twice. Such a reader holds the lock as long as the hash exists.
 func TestJavaReadersPastTheirLease(t *testing.T) {
 	const lease = 6 * time.Second
 	for name, read := range map[string]func(*fixture, lock){

@@ -248,7 +248,7 @@ func (t *auditLog) err() error {
 	return t.writeErr
 }
 
-// Audit is the end of the audit log.
+// Audit has the latest entries of the audit log.
 type Audit struct {
 	Entries []AuditEntry `json:"entries" doc:"The newest first."`
 }

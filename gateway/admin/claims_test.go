@@ -63,7 +63,7 @@ func TestClaims(t *testing.T) {
 		var c admin.ClaimDetail
 		w.get(pathOf("claims", unknown)).into(&c)
 		if c.ID != unknown || c.Guard != "order" || c.State != "unknown" || c.Fence == 0 || c.TTLMS <= 0 || c.Began.IsZero() || c.Result != nil {
-			t.Errorf("the claim is %+v", c)
+			t.Errorf("the claim is %+v, want the record %s of order: unknown, with a fence and a time left", c, unknown)
 		}
 	})
 	t.Run("a stored result is described, not shown", func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestClaims(t *testing.T) {
 		resp := pay()
 		if resp.Code != 201 || resp.Body.String() != `{"paid":true}` || resp.Header().Get("Content-Type") != "application/json" ||
 			resp.Header().Get("Idempotent-Replayed") != "true" {
-			t.Errorf("the client gets %d %v %s", resp.Code, resp.Header(), resp.Body)
+			t.Errorf("the client gets %d %v %s, want a replay of the 201 that the operator set", resp.Code, resp.Header(), resp.Body)
 		}
 	})
 	t.Run("after its record is deleted, work runs again", func(t *testing.T) {

@@ -184,13 +184,13 @@ func TestDocument(t *testing.T) {
 	t.Run("the document contains the prefix", func(t *testing.T) {
 		w := open(t, func(o *admin.Options) { o.Prefix = "/admin" })
 		if r := w.get("/admin/openapi.json"); r.status != 200 || !bytes.Contains(r.text, []byte(`"url": "/admin/"`)) {
-			t.Errorf("the answer is %d %.200s", r.status, r.text)
+			t.Errorf("the answer is %d %.200s, want 200 and the prefix in the server URL", r.status, r.text)
 		}
 		var list admin.Locks
 		w.get("/admin/api/v1/locks").into(&list)
 		w.get("/api/v1/locks").problem(404, admin.NotFound)
 		if r := w.get("/admin/livez"); r.status != 200 {
-			t.Errorf("/admin/livez answers %d", r.status)
+			t.Errorf("/admin/livez answers %d, want 200", r.status)
 		}
 	})
 	t.Run("an invalid prefix is refused", func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestHealth(t *testing.T) {
 			}
 		}
 		if r := w.with("Accept", "application/json").get("/readyz"); !strings.Contains(string(r.text), `"status":"ok"`) {
-			t.Errorf("the JSON is %s", r.text)
+			t.Errorf("the JSON is %s, want the status ok", r.text)
 		}
 		if strings.Contains(w.log.String(), "livez") {
 			t.Error("a probe is in the log")
@@ -43,14 +43,14 @@ func TestHealth(t *testing.T) {
 		})
 		r := w.get("/readyz?verbose")
 		if r.status != 503 || string(r.text) != "[+] engine\n[-] config\n[-] serving\n[+] audit\nfailed\n" {
-			t.Errorf("/readyz answers %d %s", r.status, r.text)
+			t.Errorf("/readyz answers %d %s, want 503 and the checks config and serving failed", r.status, r.text)
 		}
 		if r := w.get("/livez"); r.status != 200 {
 			t.Errorf("/livez answers %d, want 200", r.status)
 		}
 		var h admin.Health
 		if w.get("/api/v1/health").into(&h); h.Ready || h.Checks[2].Error != draining.Error() {
-			t.Errorf("health is %+v", h)
+			t.Errorf("health is %+v, want not ready, because the gateway is draining", h)
 		}
 	})
 	t.Run("an engine that is down makes the process not ready", func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestHealth(t *testing.T) {
 			api := openWithoutServer(t, func(o *admin.Options) { o.Engine, o.Client = fixture.Engine(), fixture.Client() })
 			defer api.end()
 			if h := serveGet[admin.Health](t, api.api, "/api/v1/health"); !h.Ready {
-				t.Errorf("health is %+v", h)
+				t.Errorf("health is %+v, want ready", h)
 			}
 			fixture.Fail()
 			time.Sleep(2 * time.Second)
@@ -99,7 +99,7 @@ func TestStats(t *testing.T) {
 	var s admin.Stats
 	w.get("/api/v1/stats").into(&s)
 	if s.Locks.Live != 1 || s.Locks.Acquired != 1 || s.Guards["order"].Asked != 7 || s.Guards["order"].Verdicts[string(guard.Replayed)] != 3 || s.Standby != nil {
-		t.Errorf("the counters are %+v", s)
+		t.Errorf("the counters are %+v, want 1 held lock, and 7 claims and 3 replays of order", s)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestReload(t *testing.T) {
 	})
 	p := w.post("/api/v1/reload", reasonBody).problem(422, admin.Invalid)
 	if !strings.Contains(p.Detail, mistake.Error()) {
-		t.Errorf("the problem is %+v", p)
+		t.Errorf("the problem is %+v, want the mistake in its detail", p)
 	}
 	var rules admin.Rules
 	if w.get("/api/v1/rules").into(&rules); rules.Reload == nil || rules.Reload.OK || rules.Reload.Error != mistake.Error() {
@@ -120,7 +120,7 @@ func TestReload(t *testing.T) {
 	mistake = nil
 	var r admin.Reload
 	if w.post("/api/v1/reload", reasonBody).into(&r); !r.OK || calls != 2 {
-		t.Errorf("the reload is %+v after %d calls", r, calls)
+		t.Errorf("the reload is %+v after %d calls, want it to succeed with call 2", r, calls)
 	}
 	w = open(t)
 	w.post("/api/v1/reload", reasonBody).problem(409, admin.NotSupported)
@@ -149,18 +149,18 @@ func TestStandby(t *testing.T) {
 			serve(t, w.api, "POST", "/api/v1/standby/switch", `{"to":"standby","reason":"maintenance"}`, 200)
 			s := serveGet[admin.Switch](t, w.api, "/api/v1/standby")
 			if s.Side != "standby" || s.By != "local" || s.FreezeMS <= 0 || s.Epoch != 1 || e.State().Side != standby.Standby {
-				t.Errorf("after the switch the standby is %+v", s)
+				t.Errorf("after the switch the standby is %+v, want the side standby, epoch 1, switched by local, and a freeze", s)
 			}
 			serve(t, w.api, "POST", "/api/v1/standby/degrade", `{"reason":"both are on fire"}`, 200)
 			if e.State().Side != standby.Local {
 				t.Errorf("after degrading the state is %+v, want the side local", e.State())
 			}
 			if st := serveGet[admin.Stats](t, w.api, "/api/v1/stats"); st.Standby == nil || st.Standby.Switches != 2 {
-				t.Errorf("the counters are %+v", st.Standby)
+				t.Errorf("the counters are %+v, want 2 switches", st.Standby)
 			}
 			audit := serveGet[admin.Audit](t, w.api, "/api/v1/audit")
 			if len(audit.Entries) != 2 || audit.Entries[0].Action != "degrade" || audit.Entries[1].Action != "switch:standby" || audit.Entries[1].Before[0].State != "primary" {
-				t.Errorf("the audit log is %+v", audit)
+				t.Errorf("the audit log is %+v, want degrade, and before it switch:standby from the primary", audit)
 			}
 		})
 	})

@@ -50,7 +50,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 	names, locked := hostile(), map[string]bool{}
 	for _, name := range names {
 		if strings.ContainsFunc(name, unicode.IsControl) || locked[name] {
-			t.Fatalf("%q is not a key, or occurs twice", name)
+			t.Fatalf("%q is not a valid key, or occurs twice in the list", name)
 		}
 		w.lock(w.client.Mutex(name))
 		locked[name] = true
@@ -84,7 +84,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 			}
 			var l admin.LockDetail
 			if w.get(path).into(&l); l.Key != name || len(l.Holders) != 1 {
-				t.Fatalf("the path of %q returns the lock %+v", name, l)
+				t.Fatalf("the path of %q returns the lock %+v, want that lock with one holder", name, l)
 			}
 			if i%10 == 0 {
 				head, query, _ := strings.Cut(path, "?")
@@ -129,7 +129,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 			}
 			var c admin.ClaimDetail
 			if w.get(pathOf("claims", id)).into(&c); c.ID != id {
-				t.Errorf("the path of %q returns the claim %+v", id, c)
+				t.Errorf("the path of %q returns the claim %+v, want that claim", id, c)
 			}
 			_ = g.Close(t.Context())
 		}

@@ -27,11 +27,11 @@ func TestLocks(t *testing.T) {
 		}
 		l := list.Locks[0]
 		if l.Key != "order:42" || l.Kind != "exclusive" || len(l.Holders) != 1 {
-			t.Fatalf("the lock is %+v", l)
+			t.Fatalf("the lock is %+v, want order:42, exclusive, with one holder", l)
 		}
 		h := l.Holders[0]
 		if h.Fence != hold.Fence() || h.Count != 1 || h.TTLMS <= 0 || h.TTLMS > 30_000 || h.Client == nil || h.Client.Name != "shop" || h.Client.PID == 0 {
-			t.Errorf("the holder is %+v", h)
+			t.Errorf("the holder is %+v, want fence %d, count 1, at most 30s left, and the client shop", h, hold.Fence())
 		}
 		if h.Owner == "" || h.Owner == hold.Holder() {
 			t.Errorf("the owner is %q, want a hash", h.Owner)
@@ -51,7 +51,7 @@ func TestLocks(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		if l.Waiters != 3 || len(l.Queue) != 3 || l.Queue[0].Owner == l.Queue[1].Owner || l.Queue[0].TTLMS <= 0 {
-			t.Errorf("the lock is %+v", l)
+			t.Errorf("the lock is %+v, want 3 different waiters with a time left", l)
 		}
 	})
 	t.Run("a thousand locks are all listed, a page at a time", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestLocks(t *testing.T) {
 		}
 		var list admin.Locks
 		if w.get("/api/v1/locks").into(&list); len(list.Locks) != 1 || list.Locks[0].Key != "b:1" {
-			t.Errorf("the remaining locks are %+v", list)
+			t.Errorf("the remaining locks are %+v, want b:1 only", list)
 		}
 	})
 	t.Run("keys are listed without the namespace, and keys of other namespaces are not", func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestLocks(t *testing.T) {
 		}
 		var l admin.LockDetail
 		if w.get(pathOf("locks", "order:1")).into(&l); len(l.Holders) != 1 {
-			t.Errorf("the lock is %+v", l)
+			t.Errorf("the lock is %+v, want one holder", l)
 		}
 	})
 	t.Run("invalid requests are problems", func(t *testing.T) {

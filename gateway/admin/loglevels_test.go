@@ -41,7 +41,7 @@ func TestLogLevels(t *testing.T) {
 		e := audit.Entries[0]
 		if e.Action != "log-levels:engine=error,locks=debug" || e.Reason != "looking for a lost lock" || e.Result != "ok" ||
 			e.Before[0].State != "default=info engine=info gateway=info guards=info locks=info" {
-			t.Errorf("the entry is %+v", e)
+			t.Errorf("the entry is %+v, want the change, its reason, the result ok and the levels before", e)
 		}
 	})
 	t.Run("the log line of a change has no empty attributes and no Go syntax", func(t *testing.T) {

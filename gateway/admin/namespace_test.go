@@ -25,7 +25,7 @@ func TestNamespace(t *testing.T) {
 	stream := w.listen("")
 	w.lock(shop.Mutex("pay:7"))
 	if what := stream.wantNext("lock.acquired").Data.(map[string]any); what["key"] != "pay:7" {
-		t.Errorf("the event is %v", what)
+		t.Errorf("the event is %v, want the key pay:7 without the namespace", what)
 	}
 	otherHold := w.lock(bank.Mutex("pay:8"))
 	unknown := func(client *interlock.Client) guard.Status {
@@ -50,12 +50,12 @@ func TestNamespace(t *testing.T) {
 		var locks admin.Locks
 		w.get("/api/v1/locks?pattern=pay:*").into(&locks)
 		if len(locks.Locks) != 1 || locks.Locks[0].Key != "pay:7" {
-			t.Errorf("the locks are %+v", locks)
+			t.Errorf("the locks are %+v, want pay:7 only", locks)
 		}
 		var claims admin.Claims
 		w.get("/api/v1/claims?guard=order&state=unknown").into(&claims)
 		if len(claims.Claims) != 1 || claims.Claims[0].Guard != "order" {
-			t.Fatalf("the records are %+v", claims)
+			t.Fatalf("the records are %+v, want one of the guard order", claims)
 		}
 		var claim admin.ClaimDetail
 		w.get(pathOf("claims", claims.Claims[0].ID)).into(&claim)
@@ -102,7 +102,7 @@ func TestNamespace(t *testing.T) {
 		var lock admin.LockDetail
 		w.get(pathOf("locks", "pay:8")).into(&lock)
 		if len(lock.Holders) != 1 {
-			t.Errorf("the lock is %+v", lock)
+			t.Errorf("the lock is %+v, want the holder in the namespace bank", lock)
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestHowLongALockIsHeld(t *testing.T) {
 		time.Sleep(time.Hour)
 		list := serveGet[admin.Locks](t, w.api, "/api/v1/locks")
 		if len(list.Locks) != 1 || list.Locks[0].Holders[0].HeldMS != time.Hour.Milliseconds() {
-			t.Errorf("after an hour, the locks are %+v", list)
+			t.Errorf("after an hour, the locks are %+v, want one that is held for an hour", list)
 		}
 		_ = hold.Unlock()
 		_ = w.client.Close(t.Context())

@@ -145,7 +145,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		}
 		var v admin.Identity
 		if w.as(operator).get("/api/v1/session").into(&v); !v.ReadOnly || v.Role != config.Operate || v.Name != "ann" {
-			t.Errorf("the identity is %+v", v)
+			t.Errorf("the identity is %+v, want ann with the role operate on a read-only API", v)
 		}
 	})
 	t.Run("tokens come from files and the environment, and short ones are refused", func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		if d.Actor != "ann" || d.Role != "operate" || d.Action != "release" || d.Key != `a:\u202e\u200b<script>` || len(d.KeyHash) != 16 ||
 			len(d.Before) != 1 || d.Before[0].Fence != hold.Fence() || d.Before[0].Owner == "" || d.Reason != `leaked\u202e` ||
 			d.Address != "127.0.0.1" || d.Result != "ok" || time.Since(d.Time) > time.Minute {
-			t.Errorf("the release is recorded as %+v", d)
+			t.Errorf("the release is recorded as %+v, want ann, the escaped key and reason, the fence %d and the result ok", d, hold.Fence())
 		}
 		if strings.Contains(string(text)+w.log.String(), hold.Holder()) {
 			t.Error("the holder's id is recorded")
@@ -292,7 +292,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		var audit admin.Audit
 		w.as(viewer).get("/api/v1/audit?limit=2").into(&audit)
 		if len(audit.Entries) != 2 || audit.Entries[0].Action != "expire" {
-			t.Errorf("the audit log is %+v", audit)
+			t.Errorf("the audit log is %+v, want two entries, first the refused expire", audit)
 		}
 		if n := strings.Count(w.log.String(), `"msg":"admin: `); n != 4 {
 			t.Errorf("the log has %d lines about the changes, want 4: %s", n, w.log)
@@ -390,7 +390,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		}
 		var list admin.Locks
 		if w.get("/api/v1/locks").into(&list); len(list.Locks) != 1 {
-			t.Errorf("the remaining locks are %+v", list)
+			t.Errorf("the remaining locks are %+v, want a:1", list)
 		}
 	})
 	t.Run("a session is a cookie that only this site's pages send", func(t *testing.T) {
@@ -399,7 +399,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		r := w.post("/api/v1/session", map[string]any{"token": operator})
 		var v admin.Identity
 		if r.into(&v); !v.Authenticated || v.Name != "ann" || v.Role != config.Operate || !v.Tokens {
-			t.Errorf("the identity is %+v", v)
+			t.Errorf("the identity is %+v, want ann, authenticated, with the role operate", v)
 		}
 		set := r.header.Get("Set-Cookie")
 		for _, want := range []string{"interlock=", "HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"} {
@@ -428,7 +428,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		rec := httptest.NewRecorder()
 		api.ServeHTTP(rec, r)
 		if set := rec.Header().Get("Set-Cookie"); rec.Code != 200 || !strings.HasPrefix(set, "__Host-interlock=") || !strings.Contains(set, "Secure") {
-			t.Errorf("the answer is %d with the cookie %q", rec.Code, set)
+			t.Errorf("the answer is %d with the cookie %q, want 200 and a Secure cookie with the prefix __Host-", rec.Code, set)
 		}
 	})
 	t.Run("sessions expire, and their number is limited", func(t *testing.T) {
@@ -499,7 +499,7 @@ func TestSecurity34ForeignHosts(t *testing.T) {
 	t.Run("other sites cannot read a response", func(t *testing.T) {
 		r := w.with("Origin", "https://evil.example").call("OPTIONS", "/api/v1/locks", nil)
 		if r.status < 400 || r.header.Get("Access-Control-Allow-Origin") != "" || r.header.Get("Access-Control-Allow-Methods") != "" {
-			t.Errorf("OPTIONS is answered with %d, %v", r.status, r.header)
+			t.Errorf("OPTIONS is answered with %d, %v; want 4xx without CORS fields", r.status, r.header)
 		}
 	})
 	t.Run("the requests of one address are limited", func(t *testing.T) {
@@ -564,6 +564,6 @@ rules:
 	}
 	if len(rules.Rules) != 1 || rules.Rules[0].Verb != "once" || rules.Rules[0].Path != "/orders" || rules.Rules[0].Policy == nil ||
 		len(rules.Engine) != 1 || !strings.Contains(rules.Engine[0], "127.0.0.1:6379") {
-		t.Errorf("the rules are %s", r.text)
+		t.Errorf("the rules are %s, want one rule once on /orders with its policy, and the address of the engine", r.text)
 	}
 }

@@ -25,7 +25,7 @@ type sessions struct {
 	all map[[sha256.Size]byte]session
 }
 
-// A session has the role of its token when it began.
+// A session has the role that its token had when the session began.
 type session struct {
 	name  string
 	role  config.Role

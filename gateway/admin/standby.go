@@ -77,8 +77,8 @@ func (s *Server) switchStandby(ctx context.Context, in *struct {
 	return s.switchTo(ctx, AuditEntry{Action: "switch:" + in.Body.To, Reason: in.Body.Reason}, to, in.Body.Force)
 }
 
-// degradeStandby has its own path, so that a typing error in to: cannot give up
-// exclusion.
+// degradeStandby has its own path, so that a typing error in the field to cannot
+// give up exclusion.
 func (s *Server) degradeStandby(ctx context.Context, in *struct {
 	Body struct {
 		ReasonBody
@@ -88,7 +88,7 @@ func (s *Server) degradeStandby(ctx context.Context, in *struct {
 	return s.switchTo(ctx, AuditEntry{Action: "degrade", Reason: in.Body.Reason}, standby.Local, in.Body.Force)
 }
 
-// switchTo switches, and records it in the audit log.
+// switchTo switches to a side, and records the switch in the audit log.
 func (s *Server) switchTo(ctx context.Context, entry AuditEntry, to standby.Side, force bool) (*body[Switch], error) {
 	var out Switch
 	err := s.act(ctx, &entry, func() error {
@@ -97,7 +97,7 @@ func (s *Server) switchTo(ctx context.Context, entry AuditEntry, to standby.Side
 			return err
 		}
 		before := e.State()
-		// The audit log has no field for an epoch, which orders switches as a fence
+		// The entry has the epoch as its fence: the epoch orders switches as a fence
 		// orders holders.
 		entry.Before = []Before{{State: before.Side.String(), Fence: before.Epoch}}
 		// The engine stores the name, and the APIs of other processes show it.
