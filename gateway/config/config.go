@@ -64,7 +64,7 @@ func (c *Config) Prefix() string {
 	return c.Namespace + ":"
 }
 
-// An Engine stores locks and records. One of its fields is set.
+// An Engine stores locks and records. One of URL, Quorum and Standby is set.
 type Engine struct {
 	URL     string   // "memory" or a URL of engine/redisengine
 	Quorum  []string // three or more URLs of independent servers

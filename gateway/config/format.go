@@ -195,8 +195,8 @@ func (f *formatter) item(c *chunk, item *node, end, indent int, o *order) {
 	c.body[0] = strings.Repeat(" ", indent) + "- " + c.body[0][indent+2:]
 }
 
-// commentStart returns the first line of the comments right above a position, after the
-// line floor. A comment that is indented further belongs to what stands above it.
+// commentStart returns the first line of the comments right above a position. All lines up
+// to floor belong to other fields. A comment that is indented further belongs to what stands above it.
 func (f *formatter) commentStart(at rule.Pos, floor int) int {
 	line := at.Line
 	for line-1 > floor && strings.HasPrefix(strings.TrimSpace(f.lines[line-2]), "#") && strings.IndexByte(f.lines[line-2], '#') < at.Col {

@@ -43,20 +43,20 @@ func mustParse(t *testing.T, text string) *config.Config {
 func TestParse(t *testing.T) {
 	c := mustParse(t, shop)
 	if c.Listen != "127.0.0.1:8080" || len(c.Upstream.To) != 1 || c.Upstream.To[0].Host != "127.0.0.1:9000" || c.Engine.URL != "redis://127.0.0.1:6379" {
-		t.Errorf("the top level is %+v", c)
+		t.Errorf("the top level is %+v, want the address, upstream and engine of the file", c)
 	}
 	if c.Principal.Header != "X-User" || len(c.Rules) != 2 {
 		t.Fatalf("the principal is %+v with %d rules, want the header X-User and 2 rules", c.Principal, len(c.Rules))
 	}
 	pay, order := c.Rules[0], c.Rules[1]
 	if pay.Do.Verb != rule.Lock || pay.Do.Name != "pay" || pay.Key.String() != "{path.id}" || pay.Do.Kind != rule.Fair || pay.Do.Wait != 3*time.Second || pay.At.Line != 8 {
-		t.Errorf("the lock is %+v at %v", pay.Do, pay.At)
+		t.Errorf("the lock is %+v at %v, want the fair lock pay on {path.id} with wait=3s at line 8", pay.Do, pay.At)
 	}
 	if p := order.Policy; p.Name != "order" || p.Retain != 24*time.Hour || p.Scope != guard.PerUser || p.After != guard.Keep || p.OnDuplicate != guard.Replay {
-		t.Errorf("the policy is %+v", p)
+		t.Errorf("the policy is %+v, want order: 24h, per user, keep, replay", p)
 	}
 	if got := order.Match; strings.Join(got.Methods, ",") != "POST" || got.Path != "/orders" {
-		t.Errorf("the match is %+v", got)
+		t.Errorf("the match is %+v, want POST /orders", got)
 	}
 	if err := order.Policy.Check(); err != nil {
 		t.Error(err)
@@ -111,10 +111,10 @@ func TestHostileFiles(t *testing.T) {
 func TestColonsInBraces(t *testing.T) {
 	c := mustParse(t, "engine: {quorum: [redis://a:6379, 'redis://b:6379',  redis://c:6379 ]}\nto: {url: [http://a:9000]}\nrules: []\n")
 	if got := strings.Join(c.Engine.Quorum, " "); got != "redis://a:6379 redis://b:6379 redis://c:6379" {
-		t.Errorf("the quorum is %s", got)
+		t.Errorf("the quorum is %s, want the three URLs of the file", got)
 	}
 	if got := c.Upstream.To[0].String(); got != "http://a:9000" {
-		t.Errorf("the upstream is %s", got)
+		t.Errorf("the upstream is %s, want http://a:9000", got)
 	}
 }
 

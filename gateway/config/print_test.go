@@ -105,7 +105,7 @@ func TestPrint(t *testing.T) {
 		printed := string(c.Print(false))
 		again := mustParse(t, printed)
 		if reprinted := string(again.Print(false)); withoutComments(reprinted) != withoutComments(printed) {
-			t.Errorf("file %d is printed as\n%s\nand then as\n%s", i, printed, reprinted)
+			t.Errorf("file %d is printed as\n%s\nand, parsed again, as\n%s\nwant the same twice", i, printed, reprinted)
 		}
 		if strings.Contains(printed, "secret@") {
 			t.Errorf("file %d: a password is printed", i)
@@ -204,7 +204,7 @@ func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
 	} {
 		c := mustParse(t, "engine: '"+url+"'\nto: http://b\nrules: []\n")
 		if printed := string(c.Print(false)); strings.Contains(printed, "hunter2") || strings.Contains(url, "timeout") && !strings.Contains(printed, "timeout=2s") {
-			t.Errorf("the password of %s is printed:\n%s", url, printed)
+			t.Errorf("the password of %s is printed, or its timeout is not:\n%s", url, printed)
 		}
 	}
 	for _, text := range []string{"engine: redis://:hun/hunter2@a b\n", "engine: ['redis://:hun@hunter2@a']\n", "engin: redis://a?sentinel_password=hunter2\n"} {

@@ -78,7 +78,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	if structural < 30 || caught*10 < structural*8 {
-		t.Errorf("the schema finds %d of %d structural mistakes, want 8 of 10", caught, structural)
+		t.Errorf("the schema finds %d of %d structural mistakes, want at least 80 %%", caught, structural)
 	}
 	t.Logf("the schema finds %d of %d mistakes in structure", caught, structural)
 }
