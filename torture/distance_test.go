@@ -21,9 +21,9 @@ import (
 )
 
 // TestDistance has two processes compete for one plain lock. The near process is beside the
-// server; messages of the distant one take 3ms. Up to three holders may
-// refuse the distant process before it joins the queue. While it is in the queue, the near
-// process may get at most 18 grants: the rest of its present turn, and one more turn of nine.
+// server; messages of the distant one take 3ms. Up to three holders may refuse the distant
+// process before it joins the queue. While it is in the queue, the near process may get at
+// most 18 grants: the rest of its present turn, and one more turn of nine.
 func TestDistance(t *testing.T) {
 	for name, connect := range map[string]func(*testing.T, string) engine.Engine{
 		"rueidis": func(t *testing.T, addr string) engine.Engine {

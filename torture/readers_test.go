@@ -12,8 +12,8 @@ import (
 )
 
 // TestReadersAndWriters runs 50 readers and 5 writers in three processes on a real Redis
-// (requirement T1, and the scenario stock of T14). No reader overlaps a writer. No caller waits longer than all
-// other callers take together.
+// (requirement T1, and the scenario stock of T14). No reader overlaps a writer. No caller
+// waits longer than all other callers take together.
 func TestReadersAndWriters(t *testing.T) {
 	const (
 		processes        = 3

@@ -78,8 +78,8 @@ func TestAProgramMayDeclarePredeclaredNames(t *testing.T) {
 	})
 }
 
-// The cover tool names the source with its directory at the top of its output. Woven text names the
-// directory no more often, so that its columns do not depend on the directory.
+// The cover tool names the source with its directory at the top of its output. Woven text
+// names the directory no more often, so that its columns do not depend on the directory.
 func TestTextAfterCoverNamesTheSourceOnce(t *testing.T) {
 	for _, dir := range []string{"/a", "/another/longer/directory"} {
 		text := "//line " + dir + "/main.go:1:1\n" + shop

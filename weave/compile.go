@@ -110,8 +110,8 @@ func (c *compilation) file(i int) error {
 }
 
 // rewrite applies the rewrites of -trimpath to a path, as the compiler does: the first that
-// fits. Without this, a package that went through the cover tool would contain the path of the go
-// command's work directory.
+// fits. Without this, a package that went through the cover tool would contain the path of
+// the go command's work directory.
 func rewrite(path, rewrites string) string {
 	for r := range strings.SplitSeq(rewrites, ";") {
 		from, to, _ := strings.Cut(r, "=>")

@@ -77,8 +77,8 @@ func (s *Server) switchStandby(ctx context.Context, in *struct {
 	return s.switchTo(ctx, AuditEntry{Action: "switch:" + in.Body.To, Reason: in.Body.Reason}, to, in.Body.Force)
 }
 
-// degradeStandby has its own path, so that a typing error in the field to cannot
-// give up exclusion.
+// degradeStandby has its own path, so that a typing error in the target of a switch
+// cannot give up exclusion.
 func (s *Server) degradeStandby(ctx context.Context, in *struct {
 	Body struct {
 		ReasonBody

@@ -196,7 +196,8 @@ func (f *formatter) item(c *chunk, item *node, end, indent int, o *order) {
 }
 
 // commentStart returns the first line of the comments right above a position. All lines up
-// to floor belong to other fields. A comment that is indented further belongs to what stands above it.
+// to floor belong to other fields. A comment that is indented further belongs to what stands
+// above it.
 func (f *formatter) commentStart(at rule.Pos, floor int) int {
 	line := at.Line
 	for line-1 > floor && strings.HasPrefix(strings.TrimSpace(f.lines[line-2]), "#") && strings.IndexByte(f.lines[line-2], '#') < at.Col {
