@@ -28,7 +28,7 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 		level = slog.LevelInfo
 	}
 	log := x.gateway.options.Log
-	// The request's context may be canceled already, and a handler may drop lines for it.
+	// The request's context may be canceled already, and some log handlers then drop the line.
 	ctx := context.Background()
 	if !log.Enabled(ctx, level) {
 		return

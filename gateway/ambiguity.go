@@ -154,8 +154,8 @@ func mergeSlashes(p string) string {
 	return p
 }
 
-// resolveDots removes . and .. as RFC 3986 and browsers do. Unlike path.Clean they count
-// an empty part: /orders//../7 is /orders/7.
+// resolveDots removes . and .. as RFC 3986 and browsers do. Unlike path.Clean, they let ..
+// remove an empty part: /orders//../7 is /orders/7.
 func resolveDots(p string) string {
 	if !strings.Contains(p, "/.") {
 		return p
@@ -191,8 +191,8 @@ func afterScript(p string) string {
 	return "/" + strings.Join(parts[i+1:], "/")
 }
 
-// untilScript returns the path up to the name of a script, which gets the rest as
-// PATH_INFO: /orders.php/x is /orders.php.
+// untilScript returns the path up to the name of a script, inclusive. The script gets the
+// rest as PATH_INFO: /orders.php/x is /orders.php.
 func untilScript(p string) string {
 	parts := strings.Split(p, "/")
 	if i := slices.IndexFunc(parts, script.MatchString); i >= 0 {

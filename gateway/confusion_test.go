@@ -28,7 +28,7 @@ func TestHeadIsLockedLikeGet(t *testing.T) {
 		t.Fatalf("HEAD gets %v, want 201", got)
 	}
 	if e := s.event(); e.Rule != "report" || e.Outcome != "ran" {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want rule report and outcome ran", e)
 	}
 }
 

@@ -67,8 +67,8 @@ func TestAnEngineThatIsDown(t *testing.T) {
 	}
 }
 
-// sendUntilGuarded sends requests until one is guarded. A guard does not probe an engine
-// that was down for every request.
+// sendUntilGuarded sends requests until one is guarded. After its engine was down, a guard
+// does not try the engine for every request.
 func (s *site) sendUntilGuarded(k string) (got answer) {
 	for n, until := 0, time.Now().Add(10*time.Second); time.Now().Before(until); n++ {
 		got = s.send("POST", "/orders", "x", key(fmt.Sprint(k, n)))

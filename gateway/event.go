@@ -51,8 +51,9 @@ func (s *ruleStep) outcome(h http.Header) string {
 	return "ran"
 }
 
-// settled returns the outcome that the rule settled its claim with. A 4xx is an answer,
-// even if it frees the key.
+// settled returns the outcome that the rule settled its claim with. For a 4xx without a
+// declared outcome it returns undecided even if the 4xx frees the key, so that the event
+// says ran.
 func (s *ruleStep) settled() interlockhttp.Outcome {
 	status := s.exchange.response.status
 	refusal := status >= http.StatusBadRequest && status < http.StatusInternalServerError

@@ -89,7 +89,7 @@ func TestEventsContainNoKeys(t *testing.T) {
 	}
 	for _, e := range events[:6] {
 		if e.Key != ids[e.Rule] || strings.Count(log.String(), `"key":"`+e.Key+`"`) != 2 {
-			t.Errorf("the event is %+v, and the record of %s is %s; the log is\n%s", e, e.Rule, ids[e.Rule], &log)
+			t.Errorf("the event is %+v, and the record of %s is %s; want that id in the event and in two log lines; the log is\n%s", e, e.Rule, ids[e.Rule], &log)
 		}
 	}
 	for _, e := range events {

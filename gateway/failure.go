@@ -41,10 +41,11 @@ func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Probl
 		return interlockhttp.NewProblem(interlockhttp.BodyBroken)
 	}
 	// After ctx is done, the transport's writer goroutine may still send, so a count of
-	// zero bytes proves nothing. An HTTP/2 server may refuse a stream that it has received.
+	// zero bytes proves nothing. An HTTP/2 server may refuse a stream that it has received;
+	// it has not executed such a request.
 	refused := !t.sent && guard.Classify(err) == guard.ClassNotSent
 	if !t.connected || ctx.Err() == nil && (refused || !t.wrote()) {
-		// If the client left while connecting, the target is not to blame.
+		// If the client left while the gateway was connecting, the target is not to blame.
 		if ctx.Err() == nil {
 			t.target.avoidUntil.Store(time.Now().Add(avoidFor).UnixNano())
 		}

@@ -62,7 +62,7 @@ func (w *brokenUpstream) url(t *testing.T) []*url.URL {
 	return []*url.URL{parse(t, "http://"+w.Addr().String())}
 }
 
-// charge returns a rule with the preset Charge, which holds unknown outcomes.
+// charge returns a rule with the preset Charge: after an unknown outcome, it refuses repeats.
 func charge() config.Rule {
 	return on("POST /orders", rule.Once, "{header.Idempotency-Key}", guard.Charge("order"))
 }
@@ -99,7 +99,7 @@ func TestAnUpstreamThatFails(t *testing.T) {
 				t.Fatalf("the first request gets %v, want %d %s", got, c.status, interlockhttp.UpstreamUnknown)
 			}
 			if e := s.event(); e.Outcome != "unknown" || e.Code != "upstream_unknown" {
-				t.Errorf("the event is %+v", e)
+				t.Errorf("the event is %+v, want unknown with upstream_unknown", e)
 			}
 			got = s.send("POST", "/orders", "x", key("k"))
 			if got.code() != interlockhttp.OutcomeUnknown || w.seen.Load() != 1 {
@@ -160,7 +160,7 @@ func TestAnUnreachableUpstream(t *testing.T) {
 				t.Fatalf("the response is %v, want 502 upstream_unreachable with Retry-After: 1", got)
 			}
 			if e := s.event(); e.Outcome != "failed" {
-				t.Errorf("the event is %+v", e)
+				t.Errorf("the event is %+v, want the outcome failed", e)
 			}
 			cfg2 := withRules(charge())
 			cfg2.Upstream.To = []*url.URL{parse(t, s.service.URL)}
@@ -271,6 +271,6 @@ func TestARuleInsideAnother(t *testing.T) {
 		outcomes[fmt.Sprint(e.Rule, " ", e.Outcome)]++
 	}
 	if outcomes["outer ran"] != 2 || outcomes["stock ran"] != 2 || outcomes["stock refused"] != 2 || outcomes["outer failed"] != 2 {
-		t.Errorf("the outcomes are %v", outcomes)
+		t.Errorf("the outcomes are %v, want 2 each of outer ran, stock ran, stock refused and outer failed", outcomes)
 	}
 }

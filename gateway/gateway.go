@@ -162,7 +162,7 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 		defer close(done)
 		<-before.drained
 		if older != nil {
-			<-older // its requests may use resources that the replaced snapshot took over
+			<-older // requests in older snapshots may use resources that the replaced snapshot took over
 		}
 		if err := before.resources.close(context.Background(), s.resources); err != nil {
 			g.options.Log.Warn("closing the guards of removed rules failed", "err", err)

@@ -218,20 +218,20 @@ func TestAServiceBehindTheGateway(t *testing.T) {
 	s := open(t, withRules(orders()), nil)
 	first := s.send("POST", "/orders", "shoe", key("a-1"))
 	if first.StatusCode != http.StatusCreated || first.text != "1 /orders shoe" {
-		t.Fatalf("the first request gets %v", first)
+		t.Fatalf("the first request gets %v, want 201 1 /orders shoe", first)
 	}
 	again := s.send("POST", "/orders", "shoe", key("a-1"))
 	if again.text != first.text || again.StatusCode != first.StatusCode || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Location") != "/orders/1" {
-		t.Errorf("a repeat gets %v %v, want %v", again, again.Header, first)
+		t.Errorf("a repeat gets %v %v, want a replay of %v", again, again.Header, first)
 	}
 	if e := s.event(); e.Outcome != "ran" || e.Rule != "order" || e.Key != recordID(t, "order", "a-1") || e.Status != http.StatusCreated {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want rule order ran with 201 and the id of its record", e)
 	}
 	if e := s.event(); e.Outcome != "replayed" {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want the outcome replayed", e)
 	}
 	if got := s.send("POST", "/other", "x"); got.text != "2 /other x" {
-		t.Errorf("a request without a rule gets %v", got)
+		t.Errorf("a request without a rule gets %v, want 2 /other x", got)
 	}
 }
 

@@ -31,21 +31,21 @@ func TestLimit(t *testing.T) {
 		for i, left := range []string{`"orders";r=1`, `"orders";r=0`} {
 			a := s.send("POST", "/orders", "")
 			if a.StatusCode != http.StatusCreated || !strings.HasPrefix(a.Header.Get("RateLimit"), left) || a.Header.Get("RateLimit-Policy") != `"orders";q=2;w=86400` {
-				t.Errorf("response %d is %v with the header %v", i+1, a, a.Header)
+				t.Errorf("response %d is %v with the header %v, want 201 with RateLimit %s and the policy of 2 per day", i+1, a, a.Header, left)
 			}
 			if e := s.event(); e.Outcome != "ran" || e.Verb != "limit" || e.Key != "orders:ann" {
-				t.Errorf("the event is %+v", e)
+				t.Errorf("the event is %+v, want limit orders:ann ran", e)
 			}
 		}
 		a := s.send("POST", "/orders", "")
 		if a.StatusCode != http.StatusTooManyRequests || a.code() != interlockhttp.QuotaExceeded || a.Header.Get("Retry-After") == "" || !strings.Contains(a.text, "enough for today") {
-			t.Errorf("the refusal is %v with the header %v", a, a.Header)
+			t.Errorf("the refusal is %v with the header %v, want 429 quota_exceeded with Retry-After and the message", a, a.Header)
 		}
 		if e := s.event(); e.Outcome != "refused" || e.Code != string(interlockhttp.QuotaExceeded) {
-			t.Errorf("the event is %+v", e)
+			t.Errorf("the event is %+v, want refused with quota_exceeded", e)
 		}
 		if a := s.send("POST", "/orders", "", func(r *http.Request) { r.Header.Set("X-User", "bob") }); a.StatusCode != http.StatusCreated {
-			t.Errorf("another user gets %v", a)
+			t.Errorf("another user gets %v, want 201", a)
 		}
 	})
 	t.Run("a request that the upstream did not execute takes no unit", func(t *testing.T) {

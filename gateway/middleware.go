@@ -151,7 +151,7 @@ func (h *ruleHandler) reuseKey(namespace string, s *settings) string {
 	// for Print.
 	methods := slices.Clone(r.Match.Methods)
 	slices.Sort(methods)
-	// %#v tells an empty list of fields from no list, which means the default.
+	// %#v prints an empty list of fields and no list differently; no list means the default.
 	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %v %v %#v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
 		r.Optional, r.Shadow, r.Tee, r.NotExecuted, r.KeepRedirects, h.auth != nil, methods, r.FingerprintHeaders, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
 }

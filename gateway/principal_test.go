@@ -241,7 +241,7 @@ func TestPublishedKeys(t *testing.T) {
 		}
 		set.Store(nil)
 		if got := send(s, a, "k-3"); got.StatusCode != http.StatusCreated {
-			t.Errorf("while the keys are unavailable, a known key gets %v", got)
+			t.Errorf("while the keys are unavailable, a token of a known key gets %v, want 201", got)
 		}
 	})
 }
@@ -280,7 +280,7 @@ func TestAClaimInAKey(t *testing.T) {
 	s := open(t, cfg, nil)
 	s.send("POST", "/orders/4:2", "x", key("k"), bearer(i.sign(claims(), jose.ES256, nil)))
 	if e := s.event(); e.Key != recordID(t, "order", "7:4%3A2:k") || e.Outcome != "ran" {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want ran with the claim, the path and the field in its key", e)
 	}
 	c := claims()
 	delete(c, "org")
@@ -350,7 +350,7 @@ func TestACertificate(t *testing.T) {
 		t.Error("a client without a certificate is served")
 	}
 	if e := <-events; e.Outcome != "ran" {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want the outcome ran", e)
 	}
 }
 

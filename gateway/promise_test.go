@@ -174,7 +174,7 @@ func TestAClientThatDisconnects(t *testing.T) {
 			s.event()
 			got := s.send("POST", "/orders", "x", key("k"))
 			if got.text != "done" || name == "once" && got.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("after the upstream has answered, a repeat gets %v", got)
+				t.Errorf("after the upstream has answered, a repeat gets %v, want done, as a replay if the rule is once", got)
 			}
 		})
 	}
@@ -283,10 +283,10 @@ func TestAClientThatDisconnectsDuringTheResponse(t *testing.T) {
 	io.ReadFull(conn, make([]byte, 10))
 	conn.Close()
 	if e := s.event(); e.Outcome != "ran" {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want the outcome ran", e)
 	}
 	if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.ResultUnavailable || s.runs.Load() != 1 {
-		t.Errorf("a repeat gets %v, and the upstream ran %d times", got, s.runs.Load())
+		t.Errorf("a repeat gets %v, and the upstream ran %d times; want result_unavailable and 1 run", got, s.runs.Load())
 	}
 }
 

@@ -129,7 +129,7 @@ func TestMessagesPassUnchanged(t *testing.T) {
 	s.send("POST", "/free?a=1;b=2&&c=%zz", "\x1f\x8bzip", field("Content-Encoding", "gzip"), field("Accept-Encoding", "br"), field("Expect", "100-continue"))
 	r := w.last()
 	if r.RequestURI != "/free?a=1;b=2&&c=%zz" || r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Accept-Encoding") != "br" || w.body[0] != "\x1f\x8bzip" {
-		t.Errorf("the upstream got %q %v %q", r.RequestURI, r.Header, w.body)
+		t.Errorf("the upstream got %q %v %q, want the query, encodings and body unchanged", r.RequestURI, r.Header, w.body)
 	}
 	if got := s.send("POST", "/orders", "x", key("k"), field("Expect", "100-continue")); got.StatusCode != http.StatusOK || w.last().Header.Get("Expect") != "" {
 		t.Errorf("a guarded request with Expect gets %v, and the upstream gets Expect %q; want 200 and none", got, w.last().Header.Get("Expect"))
@@ -156,7 +156,7 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if defaults.ReadHeaderTimeout != 5*time.Second || defaults.IdleTimeout != time.Minute || defaults.MaxHeaderBytes != 16<<10 {
-		t.Errorf("the defaults are %v, %v and %d bytes", defaults.ReadHeaderTimeout, defaults.IdleTimeout, defaults.MaxHeaderBytes)
+		t.Errorf("the defaults are %v, %v and %d bytes, want 5s, 1m and 16 KiB", defaults.ReadHeaderTimeout, defaults.IdleTimeout, defaults.MaxHeaderBytes)
 	}
 	cfg := withRules()
 	cfg.Timeouts.Header = 100 * time.Millisecond

@@ -209,8 +209,8 @@ func TestRecordsOutliveAReload(t *testing.T) {
 	}
 }
 
-// An outcome that a rule held as unknown stays held after a reload that says rerun. The
-// record knows the rule that wrote it.
+// An unknown outcome that a rule holds stays held after a reload changes the rule to
+// on-unknown: rerun. The record knows the rule that wrote it.
 func TestAReloadDoesNotFreeHeldOutcomes(t *testing.T) {
 	var charges atomic.Int64
 	s := open(t, parseRule(t), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -262,7 +262,7 @@ func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := log.String(); changed == "" && got != "" || changed != "" && !strings.Contains(got, "name=pay changed="+changed) {
-			t.Errorf("after a change of %q the log is %q", changed, got)
+			t.Errorf("after a change of %q the log is %q, want a warning that names it, or nothing if it is empty", changed, got)
 		}
 		if err := g.Reload(s.gateway.Config()); err != nil {
 			t.Fatal(err)
@@ -332,7 +332,7 @@ func TestTokensSurviveTheFirstSecret(t *testing.T) {
 	}
 }
 
-// An empty list of fields is another setting than no list, which means the default.
+// An empty list of fields means no fields. No list means the default fields.
 func TestAReloadAppliesAnEmptyListOfFields(t *testing.T) {
 	pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
 	pay.FingerprintHeaders = []string{}

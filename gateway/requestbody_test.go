@@ -30,7 +30,7 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		if got := s.send("POST", "/orders", body, key("k-1")); got.StatusCode != http.StatusOK {
-			t.Errorf("the first request gets %v", got)
+			t.Errorf("the first request gets %v, want 200", got)
 		}
 	})
 	<-d.arrived
@@ -116,10 +116,10 @@ func TestASlowBodyWithoutARule(t *testing.T) {
 	t.Run("a long upload passes, and an upstream may take its time", func(t *testing.T) {
 		t.Parallel()
 		if got := s.send("POST", "/other", strings.Repeat("x", 8<<20)); got.err != nil || got.StatusCode != http.StatusOK {
-			t.Errorf("a long upload gets %v", got)
+			t.Errorf("a long upload gets %v, want 200", got)
 		}
 		if got := s.send("POST", "/late", "x"); got.err != nil || got.StatusCode != http.StatusOK {
-			t.Errorf("a request whose answer is late gets %v", got)
+			t.Errorf("a request whose answer is late gets %v, want 200", got)
 		}
 	})
 }

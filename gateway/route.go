@@ -71,9 +71,9 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 }
 
 // evades returns an error if a request that matches a rule could be read so that it matches
-// a later rule, and not the first one. A field or the query may replace its method, or a
-// wildcard of the first rule may match parts that an upstream removes: Tomcat reads
-// /files/..;/orders as /orders.
+// a later rule, and not the first one. A field or the query may replace the request's
+// method, or a wildcard of the first rule may match parts that an upstream removes: Tomcat
+// reads /files/..;/orders as /orders.
 func evades(first *ruleHandler, later []*ruleHandler, strict, loose *reading, paths []pathReading, escaped string) error {
 	for _, h := range later {
 		if name := first.conflict(h, strict); name != "" {
@@ -103,8 +103,8 @@ func evades(first *ruleHandler, later []*ruleHandler, strict, loose *reading, pa
 	return nil
 }
 
-// conflict returns a field of the request that has the values of both rules; "" if there is
-// none. The gateway and the upstream could read different ones.
+// conflict returns a field in which the request has the values of both rules, or "". The
+// gateway and the upstream could read different values.
 func (h *ruleHandler) conflict(other *ruleHandler, r *reading) string {
 	for name, want := range h.Header {
 		values := r.header.Values(name)

@@ -97,7 +97,7 @@ func TestOptional(t *testing.T) {
 		t.Errorf("a request without a key gets %v, want 201", got)
 	}
 	if e := s.event(); e.Outcome != "unguarded" {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want the outcome unguarded", e)
 	}
 }
 

@@ -335,7 +335,8 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 	}
 }
 
-// The gateway ignores the header fields of a client about proxies, fences and leases.
+// Only a trusted proxy may set fields about proxies and users. No client may set a fence or
+// another field of Interlock.
 func TestFields(t *testing.T) {
 	w := &recordingUpstream{}
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})

@@ -64,10 +64,10 @@ func TestReloadReusesUnchangedResources(t *testing.T) {
 			continue
 		}
 		if kept := next.rules[0].middleware == first.rules[0].middleware; kept != c.guard {
-			t.Errorf("after a change of %s the guard is kept: %v", name, kept)
+			t.Errorf("after a change of %s the guard is kept: %v, want %v", name, kept, c.guard)
 		}
 		if kept := next.backend == first.backend; kept != c.upstream {
-			t.Errorf("after a change of %s the connections are kept: %v", name, kept)
+			t.Errorf("after a change of %s the connections are kept: %v, want %v", name, kept, c.upstream)
 		}
 		if err := next.resources.close(t.Context(), first.resources); err != nil {
 			t.Errorf("after a change of %s, closing the resources failed: %v", name, err)
@@ -76,10 +76,10 @@ func TestReloadReusesUnchangedResources(t *testing.T) {
 	closed := 0
 	first.rules[0].middleware.close = func(context.Context) error { closed++; return nil }
 	if err := first.resources.close(t.Context(), first.resources); err != nil || closed != 0 {
-		t.Errorf("a kept guard was closed %d times, %v", closed, err)
+		t.Errorf("a kept guard was closed %d times, error %v; want 0 times", closed, err)
 	}
 	if err := first.resources.close(t.Context(), resources{}); err != nil || closed != 1 {
-		t.Errorf("an unused guard was closed %d times, %v", closed, err)
+		t.Errorf("an unused guard was closed %d times, error %v; want once", closed, err)
 	}
 }
 

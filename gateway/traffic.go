@@ -31,8 +31,8 @@ type ServerTraffic struct {
 	Errors map[string]uint64   // requests without a complete response: unreachable, timeout, broken or cancelled
 }
 
-// Traffic returns the counters. Beyond 1,000 rules and 100 servers, which only reloads
-// can reach, further ones count as "other".
+// Traffic returns the counters. It has at most 1,000 names of rules and 100 servers, those of
+// earlier configurations included. Further ones count as "other".
 func (g *Gateway) Traffic() Traffic {
 	t := Traffic{InFlight: g.traffic.inFlight.Load(), Rules: make(map[string]RuleTraffic), Upstreams: make(map[string]ServerTraffic)}
 	for name, r := range g.traffic.rules.all() {

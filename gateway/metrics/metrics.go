@@ -2,9 +2,9 @@
 //
 //	http.Handle("/metrics", prom.New(client).Handler(metrics.New(g, nil)))
 //
-// The counters are those of [gateway.Gateway.Traffic], which a reload continues. The label
-// rule is the name of a rule, and upstream the host and port of a server: both come from
-// the configuration, never from a request.
+// The counters are those of [gateway.Gateway.Traffic]. A reload does not reset them. The
+// label rule is the name of a rule, and the label upstream is the host and port of a server:
+// both come from the configuration, never from a request.
 package metrics
 
 import (

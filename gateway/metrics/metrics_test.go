@@ -146,7 +146,7 @@ func TestRegisteringTwiceFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := registry.Register(c); err == nil {
-		t.Error("a second registration succeeded")
+		t.Error("a second registration succeeded, want an error")
 	}
 	if _, err := registry.Gather(); err != nil {
 		t.Errorf("after a second registration: %v", err)
@@ -170,7 +170,7 @@ func TestPromtool(t *testing.T) {
 		}
 	}
 	if len(own) < 100 {
-		t.Fatalf("the scrape has only %d lines", len(own))
+		t.Fatalf("the scrape has %d lines of Interlock, want at least 100", len(own))
 	}
 	check := exec.CommandContext(t.Context(), "promtool", "check", "metrics")
 	check.Stdin = strings.NewReader(strings.Join(own, ""))
@@ -183,6 +183,6 @@ func TestPromtool(t *testing.T) {
 
 func TestTheListOfMetrics(t *testing.T) {
 	if names := metrics.Metrics(); len(names) != 6 || !slices.ContainsFunc(names, func(m prom.Metric) bool { return m.Name == "interlock_gateway_in_flight" }) {
-		t.Errorf("the list is %v", names)
+		t.Errorf("the list is %v, want 6 families with interlock_gateway_in_flight", names)
 	}
 }
