@@ -14,7 +14,7 @@ func (faulty) Handle(context.Context, slog.Record) error { panic("the disk is fu
 func (f faulty) WithAttrs([]slog.Attr) slog.Handler      { return f }
 func (f faulty) WithGroup(string) slog.Handler           { return f }
 
-// A blocking writer blocks until free is closed.
+// A blocking writer discards lines. While block is set, it first waits until free is closed.
 type blocking struct {
 	block atomic.Bool
 	free  chan struct{}

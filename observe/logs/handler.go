@@ -37,8 +37,8 @@ func PerSecond(n int) Option {
 // Unsampled writes all lines.
 func Unsampled() Option { return func(h *Handler) { h.flood = nil } }
 
-// NewHandler returns a handler that passes lines on to next. Let next accept the lowest
-// level that levels may get.
+// NewHandler returns a handler that passes lines on to next. A line must pass the levels of
+// both, so next must accept the lowest level that levels will ever have.
 func NewHandler(next slog.Handler, levels *Levels, opts ...Option) *Handler {
 	h := &Handler{next: next, levels: levels, level: levels.of("")}
 	PerSecond(defaultPerSecond)(h)

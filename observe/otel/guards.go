@@ -51,9 +51,9 @@ func (s *spans) settled(e guard.Settled) {
 
 var errUnknown = errors.New("the outcome of the work is unknown")
 
-// checked makes the span of a duplicate that got an earlier outcome. Any other verdict
-// becomes an event of the caller's span, because no work ran, or interlock.execute is the
-// span of the work.
+// checked makes the span of a duplicate that got an earlier outcome. Granted work has the
+// span interlock.execute. Any other verdict, such as a refusal or unguarded work, becomes an
+// event of the caller's span.
 func (s *spans) checked(e guard.Checked) {
 	if e.Verdict == guard.Granted || skips(e.Context) {
 		return

@@ -60,8 +60,7 @@ func (s *spans) begin(ctx context.Context, name, key, holder string) (context.Co
 }
 
 // finish ends the span that the event's context belongs to. It does nothing if ctx has the
-// span of another lock: directives also report the losses of their guards as those of
-// locks.
+// span of another lock: directives also report a lost claim as a lost lock.
 func (s *spans) finish(ctx context.Context, key, holder, result string, err error) {
 	if ctx == nil {
 		return

@@ -326,7 +326,7 @@ func TestSpansOfGuards(t *testing.T) {
 				t.Errorf("interlock.execute has %v, want a hash and a fence", execution.Attributes)
 			}
 			if v, err := guard.Must(guard.New[string](w.client(), policy)).Do(t.Context(), key, place); v != "placed" || err != nil {
-				t.Fatalf("the duplicate got %q, %v", v, err)
+				t.Fatalf("the duplicate got %q, %v; want placed", v, err)
 			}
 			replay := w.one(t, "interlock.replay")
 			if len(replay.Links) != 1 || replay.Links[0].SpanContext.SpanID() != work.SpanID() || replay.Links[0].SpanContext.TraceID() != work.TraceID() {
@@ -355,7 +355,7 @@ func TestSpansOfGuards(t *testing.T) {
 				_, _ = guard.Must(guard.New[string](stranger, policy)).Do(t.Context(), k, place)
 				v, err := guard.Must(guard.New[string](w.client(), policy)).Do(t.Context(), k, place)
 				if replay := w.one(t, "interlock.replay"); len(replay.Links) != 0 || v != "placed" || err != nil {
-					t.Errorf("with the id %q, a duplicate got %q, %v and the links %v", origin, v, err, replay.Links)
+					t.Errorf("with the id %q, a duplicate got %q, %v and the links %v; want placed and no links", origin, v, err, replay.Links)
 				}
 			}
 		}},
@@ -450,7 +450,7 @@ func storm(t *testing.T, w *world, clients int) {
 				return "placed", nil
 			})
 			if v != "placed" || err != nil {
-				t.Errorf("a call got %q, %v", v, err)
+				t.Errorf("a call got %q, %v; want placed", v, err)
 			}
 		})
 	}
@@ -464,7 +464,7 @@ func storm(t *testing.T, w *world, clients int) {
 		traces[r.SpanContext.TraceID()] = true
 	}
 	if len(replays) != calls-1 || len(traces) != calls-1 || traces[execution.SpanContext.TraceID()] {
-		t.Errorf("%d answers in %d traces, want %d in as many, none of them the execution's", len(replays), len(traces), calls-1)
+		t.Errorf("%d answers in %d traces, want %d, each in its own trace, and none in the execution's", len(replays), len(traces), calls-1)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestDuplicatesAreAnsweredInProcess(t *testing.T) {
 		t.Errorf("%.1f %% of the duplicates were answered in this process, want 90 %%", 100*share)
 	}
 	if claims+coalesced < calls || claims > calls/10 {
-		t.Errorf("%v claims were sent to the engine and %v calls answered without it, of %d", claims, coalesced, calls)
+		t.Errorf("of %d calls, %v were sent to the engine as claims and %v were answered without it; want at most 10 %% sent, and none missing", calls, claims, coalesced)
 	}
 }
 

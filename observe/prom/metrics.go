@@ -117,8 +117,8 @@ func valid(labels []string) []string {
 }
 
 // Label returns a name as the value of a label. Prometheus refuses a whole scrape if a
-// value is not UTF-8, or if two series are equal, so invalid bytes are escaped: "\xff". In
-// such a name, and in one that looks like it, a backslash becomes two.
+// value is not UTF-8, or if two series are equal, so invalid bytes are escaped: "\xff". In a
+// name with invalid bytes, or with the characters \x, each backslash is doubled.
 func Label(name string) string {
 	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
 		return name

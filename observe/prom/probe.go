@@ -66,7 +66,7 @@ func (p *prober) probe(report func([]engine.Node)) {
 
 // close ends the probes.
 func (p *prober) close() {
-	p.mu.Lock() // nodes begins no probe afterwards
+	p.mu.Lock() // with the mutex, so that the method nodes begins no probe after cancel
 	p.cancel()
 	p.mu.Unlock()
 	p.running.Wait()

@@ -65,7 +65,7 @@ func (s *servers) of(c call) *requests {
 	return s.calls[c]
 }
 
-// probed notes which of the servers that had requests answered a probe.
+// probed records whether servers answered a probe. It skips servers that had no requests.
 func (s *servers) probed(nodes []engine.Node) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -83,7 +83,7 @@ func (s *servers) node(name string) *atomic.Bool {
 	}
 	if s.nodes[name] == nil {
 		s.nodes[name] = new(atomic.Bool)
-		s.nodes[name].Store(true) // the first request may say nothing
+		s.nodes[name].Store(true) // assumed, because a canceled first request says nothing
 	}
 	return s.nodes[name]
 }
