@@ -134,7 +134,7 @@ func (x *exam) engine(h engine.Health, name string) {
 	// Each server has been examined by itself. This compares them with each other.
 	x.clocks(h)
 	for _, part := range h.Parts {
-		// It is set for each part, because the recursive call resets it.
+		// inQuorum is set for each part, because the recursive call resets it.
 		x.inQuorum = h.Topology == engine.Quorum
 		x.engine(part, part.Name)
 	}

@@ -51,7 +51,7 @@ func (x *exam) memory(n engine.Node) {
 		return
 	}
 	// Even a volatile policy evicts locks: they have an expiry. "" means that the server
-	// hides it.
+	// hides its policy.
 	if n.Eviction != "" && n.Eviction != "noeviction" {
 		x.find(Eviction, n.Addr, n.Eviction, Bytes(n.MaxMemory))
 	}
