@@ -72,8 +72,8 @@ const forever = 10 * 365 * 24 * time.Hour
 // counts all calls.
 func (w *World) Calls(ops ...Op) int { return w.faulty.Calls(ops...) }
 
-// Fired returns how many calls of the given ops failed on command. Without ops, it
-// counts all such calls. Check it: a fault that never fired proves nothing.
+// Fired returns how many calls of the given ops were hit by a fault. Without ops, it counts
+// all such calls. Check it: a fault that never fired proves nothing.
 func (w *World) Fired(ops ...Op) int { return w.faulty.Fired(ops...) }
 
 func (w *World) inject(f enginetest.Fault, ops []Op) {

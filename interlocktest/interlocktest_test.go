@@ -90,7 +90,7 @@ func TestInterlocktest(t *testing.T) {
 			}
 			c.Once()
 			if w.Fired(interlocktest.Claim) != 1 || w.Fired(interlocktest.Settle) != 1 || w.Calls(interlocktest.Claim) != 2 {
-				t.Errorf("%d claims and %d settlements failed, of %d claims; want 1, 1, 2", w.Fired(interlocktest.Claim), w.Fired(interlocktest.Settle), w.Calls(interlocktest.Claim))
+				t.Errorf("faults hit %d claims and %d settlements, and %d claims were sent; want 1, 1, 2", w.Fired(interlocktest.Claim), w.Fired(interlocktest.Settle), w.Calls(interlocktest.Claim))
 			}
 			w.Delay(interlocktest.Claim, time.Second, 1)
 			start := time.Now()

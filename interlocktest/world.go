@@ -29,7 +29,7 @@ func New(t testing.TB) *World {
 }
 
 // Engine returns the engine, for tests that make their own clients. Such a test must close
-// them itself.
+// those clients itself.
 func (w *World) Engine() engine.Engine { return w.faulty }
 
 // Client returns a client of the engine, as in a process of its own. It is closed when the
