@@ -79,11 +79,12 @@ func (e *MissingError) Error() string {
 // Is makes every MissingError match [ErrMissing].
 func (e *MissingError) Is(target error) bool { return target == ErrMissing }
 
-// ErrInvalid means that a part of the key does not have its type. Errors that match it
-// are an *[InvalidError].
+// ErrInvalid means that a part of the key does not have the type that the template
+// requires. Errors that match it are an *[InvalidError].
 var ErrInvalid = errors.New("rule: a part of the key is invalid")
 
-// An InvalidError says which part of its key does not have its type.
+// An InvalidError says which part of a request's key does not have the type that the
+// template requires.
 type InvalidError struct {
 	Location Location
 	Name     string

@@ -83,8 +83,8 @@ type GuardedCall struct {
 	Later bool
 
 	// Done ends the directives, the lowest first. It must be deferred directly, so that it
-	// notices a panic, which it passes on. It is a field, because the compiler makes a
-	// function of its own for each deferred call of a method.
+	// notices a panic; it then panics again. It is a field, because the compiler generates
+	// an extra function for each deferred call of a method.
 	Done func()
 
 	claimed bool // a guard is among the directives that apply
