@@ -1,0 +1,165 @@
+package etcd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+const (
+	// minRevocation is the shortest time for which renewals of former holders fail with
+	// ErrRevoked.
+	minRevocation = time.Minute
+
+	// revocationWrites is how many revocations are written in one transaction.
+	revocationWrites = 100
+)
+
+// A revocation is the value of the key that says that a hold was released by force.
+type revocation struct {
+	Holder   string   `json:"holder"`
+	Attempts []string `json:"attempts"`
+}
+
+func parseRevocation(kv *mvccpb.KeyValue) *revocation {
+	r := new(revocation)
+	if json.Unmarshal(kv.Value, r) != nil {
+		return nil
+	}
+	return r
+}
+
+// of reports whether the revocation is that of r's attempt.
+func (x *revocation) of(r *engine.Request) bool {
+	return x != nil && x.Holder == r.Holder && slices.Contains(x.Attempts, r.Attempt)
+}
+
+// concerns reports whether a holder or an attempt belongs to the client.
+func (x *revocation) concerns(client string) bool {
+	for _, name := range append([]string{x.Holder}, x.Attempts...) {
+		if strings.HasPrefix(name, client+":") {
+			return true
+		}
+	}
+	return false
+}
+
+// ForceRelease implements [engine.Inspector].
+func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
+	ctx, cancel, err := e.begin(ctx)
+	if err != nil {
+		return engine.Lock{}, err
+	}
+	defer cancel()
+	for conflicts := 0; ; conflicts++ {
+		if conflicts > quietConflicts && pause(ctx, conflictPause) != nil {
+			return engine.Lock{}, conflictError(ctx, key)
+		}
+		s, err := e.readLock(ctx, key)
+		if err != nil {
+			return engine.Lock{}, err
+		}
+		before, err := e.describe(ctx, s)
+		if err != nil {
+			return engine.Lock{}, err
+		}
+		done, err := e.forceRelease(ctx, s, before)
+		if done || err != nil && !errors.Is(err, errLeaseGone) {
+			return before, err
+		}
+	}
+}
+
+// forceRelease makes one try. It is not done if somebody has come meanwhile.
+//
+// The revocations are written together with the end of the holds. Those that one
+// transaction has no room for are written before, when they have no effect yet, because a
+// renewal finds the hold first, and again after, to notify the clients.
+func (e *Engine) forceRelease(ctx context.Context, s *state, before engine.Lock) (done bool, err error) {
+	if len(s.holds) == 0 && len(s.waiters) == 0 {
+		return true, nil
+	}
+	lock, ends := e.keys.lock(s.name), []string{"hold/"}
+	c := &change{name: s.name, operation: "force-release"}
+	var rest []clientv3.Op
+	if len(s.holds) == 0 {
+		ends = []string{"wait/", "turn/"} // empties the queue
+	} else {
+		puts, err := e.revocations(ctx, s, before)
+		if err != nil {
+			return false, err
+		}
+		n := min(len(puts), revocationWrites)
+		c.do, rest = puts[:n], puts[n:]
+		if err := e.write(ctx, s.name, rest); err != nil {
+			return false, err
+		}
+	}
+	for _, end := range ends {
+		c.do = append(c.do, clientv3.OpDelete(lock+end, clientv3.WithPrefix()))
+	}
+	c.when = []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(lock+"hold/").WithPrefix(), "<", s.revision+1)}
+	resp, err := e.commit(ctx, c)
+	if err != nil || !resp.Succeeded {
+		return false, err
+	}
+	_ = e.write(ctx, s.name, rest) // the holds have ended, so a failure costs a notification
+	return true, nil
+}
+
+// revocations returns the changes that write a revocation for each hold.
+func (e *Engine) revocations(ctx context.Context, s *state, before engine.Lock) (puts []clientv3.Op, _ error) {
+	life := minRevocation
+	for _, h := range before.Holders { // three times outlasts the holder's next renewals
+		life = max(life, 3*min(h.Left, maxLease/3))
+	}
+	l, err := e.newLease(ctx, s.name, seconds(life))
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range s.holds {
+		text := value(&revocation{h.Holder, h.Attempts})
+		puts = append(puts, clientv3.OpPut(e.keys.revoked(s.name, h), text, clientv3.WithLease(l.id)))
+	}
+	return puts, nil
+}
+
+// write makes changes without a condition, in several transactions if there are many.
+func (e *Engine) write(ctx context.Context, name string, ops []clientv3.Op) (err error) {
+	each(len(ops), revocationWrites, func(from, to int) {
+		if err == nil {
+			_, err = e.commit(ctx, &change{name: name, operation: "revoke", do: ops[from:to]})
+		}
+	})
+	return err
+}
+
+// Watch implements [engine.Inspector]. Forced releases are rare, so one watch sees those of
+// all clients.
+func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
+	return e.notifier.subscribe(watchID{e.keys.revocations(), revocationEvents{}}, &subscription{client: id})
+}
+
+// revocationEvents are forced releases.
+type revocationEvents struct{}
+
+func (revocationEvents) options() []clientv3.OpOption {
+	return []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithFilterDelete()}
+}
+
+func (revocationEvents) examine(_ context.Context, _ *Engine, events []*clientv3.Event) func(*subscription) bool {
+	return func(s *subscription) bool {
+		return slices.ContainsFunc(events, func(event *clientv3.Event) bool {
+			x := parseRevocation(event.Kv)
+			return x != nil && x.concerns(s.client)
+		})
+	}
+}

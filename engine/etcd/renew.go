@@ -1,0 +1,123 @@
+package etcd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+const (
+	// renewReads is how many requests of a batch are read in one transaction, with two
+	// reads each. etcd allows 128 operations by default.
+	renewReads = 60
+
+	// renewals is how many leases of a batch are begun again at the same time.
+	renewals = 16
+)
+
+// Renew implements [engine.Engine].
+func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
+	errs := make([]error, len(rs))
+	ctx, cancel, err := e.begin(ctx)
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	defer cancel()
+	each(len(rs), renewReads, func(from, to int) {
+		e.renewSome(ctx, rs[from:to], errs[from:to])
+	})
+	return errs
+}
+
+// each calls f for n items in chunks, one after the other.
+func each(n, chunk int, f func(from, to int)) {
+	for from := 0; from < n; from += chunk {
+		f(from, min(from+chunk, n))
+	}
+}
+
+// renewSome reads the holds of some requests together, and then renews each of them.
+func (e *Engine) renewSome(ctx context.Context, rs []engine.Request, errs []error) {
+	var ops []clientv3.Op
+	for i := range rs {
+		r := &rs[i]
+		if errs[i] = checkRequest(r); errs[i] != nil {
+			r = &engine.Request{Key: "-", Holder: "-", Attempt: "-"} // reads nothing, and keeps the places of the others
+		}
+		revoked := e.keys.revoked(r.Key, &hold{Kind: storedKind(r.Kind), Holder: r.Holder, Attempts: []string{r.Attempt}})
+		ops = append(ops, clientv3.OpGet(e.keys.hold(r)), clientv3.OpGet(revoked))
+	}
+	resp, err := e.read(ctx, rs[0].Key, "read-holds", ops...)
+	parallel(len(rs), renewals, func(i int) {
+		switch {
+		case errs[i] != nil:
+		case err != nil:
+			errs[i] = err
+		default:
+			errs[i] = e.renew(ctx, &rs[i], readHold(resp, i))
+		}
+	})
+}
+
+// A readHolding is what renewSome has read for a request.
+type readHolding struct {
+	hold    *hold // nil if there is none
+	revoked *revocation
+}
+
+// readHold returns the i-th hold, with its revocation.
+func readHold(resp *clientv3.TxnResponse, i int) (h readHolding) {
+	for _, kv := range kvsOf(resp.Responses[2*i]) {
+		found := &hold{version: versionOf(kv)}
+		if json.Unmarshal(kv.Value, found) == nil {
+			h.hold = found
+		}
+	}
+	for _, kv := range kvsOf(resp.Responses[2*i+1]) {
+		h.revoked = parseRevocation(kv)
+	}
+	return h
+}
+
+// renew restarts the lease of one hold.
+func (e *Engine) renew(ctx context.Context, r *engine.Request, found readHolding) error {
+	for {
+		h := found.hold
+		if h == nil || !h.has(r.Attempt) {
+			return lossReason(r, found.revoked)
+		}
+		l, err := e.restart(ctx, r.Key, h.leased(), seconds(r.Lease))
+		switch {
+		case errors.Is(err, errLeaseGone):
+			return fail(r.Key, "renew: the lease has expired", engine.ErrNotHolder)
+		case err != nil || l == h.leased():
+			return err
+		}
+		renewed := *h
+		renewed.TTL = l.ttl
+		resp, err := e.commit(ctx, &change{
+			name: r.Key, operation: "renew", when: []clientv3.Cmp{h.unchanged()},
+			do:        []clientv3.Op{clientv3.OpPut(h.key, value(&renewed), clientv3.WithLease(l.id))},
+			otherwise: []clientv3.Op{clientv3.OpGet(h.key), clientv3.OpGet(e.keys.revoked(r.Key, h))},
+		})
+		if err != nil || resp.Succeeded {
+			return err
+		}
+		found = readHold(resp, 0)
+	}
+}
+
+// lossReason returns why r cannot be renewed.
+func lossReason(r *engine.Request, revoked *revocation) error {
+	if revoked.of(r) {
+		return fail(r.Key, "renew: an operator has released the lock by force", engine.ErrRevoked)
+	}
+	return fail(r.Key, "renew: the attempt does not hold the lock", engine.ErrNotHolder)
+}

@@ -1,0 +1,250 @@
+// Package etcdtest starts etcd clusters for tests. Each member is a process on free ports of
+// the loopback interface, and is killed when its test ends.
+//
+// The server is built from source on first use, which takes minutes, and kept in the user's
+// cache directory. Under -short, a test that needs several members is skipped, unless the
+// environment has INTERLOCK_VERIFY, as in make verify.
+package etcdtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a member may take to answer. A loaded machine with two cores has
+// been seen to take several seconds.
+const patience = 60 * time.Second
+
+// A Member is one server of a cluster.
+type Member struct {
+	t          testing.TB
+	name       string
+	dir        string
+	clientPort int
+	peerPort   int
+	args       []string
+
+	stopped atomic.Bool // Stop was called, and Cont was not
+	cmd     *exec.Cmd
+	exited  chan struct{} // closed when cmd has been waited for
+	log     *bytes.Buffer // read only once exited is closed
+}
+
+// Start runs a cluster of one member with args until the test ends.
+func Start(t testing.TB, args ...string) *Member {
+	t.Helper()
+	return start(t, 1, args)[0]
+}
+
+// StartCluster runs a cluster of three members with args until the test ends.
+func StartCluster(t testing.TB, args ...string) []*Member {
+	t.Helper()
+	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
+		t.Skip("needs several servers: make verify runs it")
+	}
+	return start(t, 3, args)
+}
+
+// start runs a cluster of n members. Another process may take a free port before a member
+// does, so there are several tries.
+func start(t testing.TB, n int, args []string) []*Member {
+	t.Helper()
+	program := build(t)
+	var err error
+	for range 5 {
+		var members []*Member
+		if members, err = tryStart(t, program, n, args); err == nil {
+			return members
+		}
+	}
+	t.Fatalf("etcd did not start: %v", err)
+	return nil
+}
+
+// tryStart makes one try.
+func tryStart(t testing.TB, program string, n int, args []string) ([]*Member, error) {
+	members, ports := make([]*Member, n), freePorts(t, 2*n)
+	var initial []string
+	for i := range members {
+		m := &Member{t: t, name: fmt.Sprintf("m%d", i+1), dir: t.TempDir(), clientPort: ports[2*i], peerPort: ports[2*i+1]}
+		members[i], initial = m, append(initial, m.name+"="+m.peerURL())
+	}
+	for _, m := range members {
+		m.args = append([]string{
+			program, "--name", m.name, "--data-dir", filepath.Join(m.dir, "data"),
+			"--listen-client-urls", "http://" + m.Addr(), "--advertise-client-urls", "http://" + m.Addr(),
+			"--listen-peer-urls", m.peerURL(), "--initial-advertise-peer-urls", m.peerURL(),
+			"--initial-cluster", strings.Join(initial, ","), "--initial-cluster-state", "new",
+			// The shortest lease is one and a half election timeouts, in whole seconds.
+			"--heartbeat-interval", "60", "--election-timeout", "600",
+			"--unsafe-no-fsync", "--log-level", "warn",
+		}, args...)
+		if err := m.run(); err != nil {
+			return nil, err
+		}
+		t.Cleanup(m.end)
+	}
+	for _, m := range members {
+		if err := m.await(); err != nil {
+			for _, m := range members {
+				m.kill()
+			}
+			return nil, fmt.Errorf("%w\n%s", err, m.log)
+		}
+	}
+	return members, nil
+}
+
+// Addr returns the host and port for clients.
+func (m *Member) Addr() string { return fmt.Sprintf("127.0.0.1:%d", m.clientPort) }
+
+// URL returns the member's address as an etcd:// URL.
+func (m *Member) URL() string { return "etcd://" + m.Addr() }
+
+// URL returns the address of a cluster.
+func URL(members []*Member) string {
+	var addrs []string
+	for _, m := range members {
+		addrs = append(addrs, m.Addr())
+	}
+	return "etcd://" + strings.Join(addrs, ",")
+}
+
+func (m *Member) peerURL() string { return fmt.Sprintf("http://127.0.0.1:%d", m.peerPort) }
+
+// Stop pauses the process, with its connections open, until Cont.
+func (m *Member) Stop() {
+	m.t.Helper()
+	m.signal(syscall.SIGSTOP)
+	m.stopped.Store(true)
+}
+
+// Cont resumes a stopped member.
+func (m *Member) Cont() {
+	m.t.Helper()
+	m.stopped.Store(false)
+	m.signal(syscall.SIGCONT)
+}
+
+// Kill ends the member as a crash would and waits until it is gone.
+func (m *Member) Kill() {
+	m.t.Helper()
+	m.signal(syscall.SIGKILL)
+	<-m.exited
+}
+
+// Restart kills the member, if it still runs, and starts it again with the same ports and
+// data. It waits until the member answers if the cluster has a majority.
+func (m *Member) Restart() {
+	m.t.Helper()
+	m.kill()
+	if err := m.run(); err != nil {
+		m.t.Fatalf("etcd did not start again: %v", err)
+	}
+	if err := m.await(); err != nil {
+		m.t.Fatalf("etcd did not start again: %v", err)
+	}
+}
+
+// run starts the process.
+func (m *Member) run() error {
+	m.log, m.exited = new(bytes.Buffer), make(chan struct{})
+	m.stopped.Store(false)
+	m.cmd = exec.Command(m.args[0], m.args[1:]...)
+	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
+	// etcd reads options from such variables, too.
+	m.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ETCD_") })
+	started := make(chan error)
+	go supervise(m.cmd, m.exited, started) // ends with the process, which end kills and waits for
+	if err := <-started; err != nil {
+		close(m.exited)
+		return err
+	}
+	return nil
+}
+
+// await returns nil when the member answers and its cluster has a leader.
+func (m *Member) await() error {
+	client := &http.Client{Timeout: time.Second}
+	defer client.CloseIdleConnections()
+	for end := time.Now().Add(patience); ; {
+		resp, err := client.Get("http://" + m.Addr() + "/health")
+		if err == nil {
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if strings.Contains(string(body), `"true"`) {
+				return nil
+			}
+		}
+		select {
+		case <-m.exited:
+			return errors.New("the process exited")
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			m.kill()
+			return fmt.Errorf("no answer in %v: %w", patience, err)
+		}
+	}
+}
+
+func (m *Member) running() bool {
+	select {
+	case <-m.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+func (m *Member) kill() {
+	if m.running() {
+		_ = m.cmd.Process.Kill()
+		<-m.exited
+	}
+}
+
+func (m *Member) signal(sig os.Signal) {
+	m.t.Helper()
+	if err := m.cmd.Process.Signal(sig); err != nil {
+		m.t.Fatalf("signal %v to etcd: %v", sig, err)
+	}
+}
+
+// end kills the member, and prints its log if the test failed.
+func (m *Member) end() {
+	m.kill()
+	if m.t.Failed() {
+		m.t.Logf("log of etcd on %s:\n%s", m.Addr(), tail(m.log.String()))
+	}
+}
+
+// tail returns the end of a log.
+func tail(log string) string { return log[max(0, len(log)-4000):] }
+
+// freePorts returns n different free ports.
+func freePorts(t testing.TB, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
