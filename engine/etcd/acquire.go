@@ -102,7 +102,7 @@ func (a *acquisition) grant(ctx context.Context, s *state) (engine.Grant, *state
 			return engine.Grant{}, nil, err
 		}
 	}
-	h := &hold{Kind: storedKind(r.Kind), Holder: r.Holder, Attempts: []string{r.Attempt}, TTL: ttl, Base: s.fences.base}
+	h := &hold{Kind: storedKind(r.Kind), Holder: text(r.Holder), Attempts: []text{text(r.Attempt)}, TTL: ttl, Base: s.fences.base}
 	h.key = a.keys.hold(r)
 	c := &change{name: r.Key, operation: "acquire", when: a.free(s), otherwise: a.lockReads(r.Key)}
 	// A writer that also reads keeps its fence, because the holder does not change.
@@ -161,7 +161,7 @@ func (a *acquisition) reenter(ctx context.Context, s *state, h *hold) (engine.Gr
 	entered := *h
 	entered.TTL = l.ttl
 	if !h.has(r.Attempt) {
-		entered.Attempts = append(entered.Attempts[:len(h.Attempts):len(h.Attempts)], r.Attempt)
+		entered.Attempts = append(entered.Attempts[:len(h.Attempts):len(h.Attempts)], text(r.Attempt))
 	}
 	resp, err := a.commit(ctx, &change{
 		name: r.Key, operation: "enter-again", when: []clientv3.Cmp{h.unchanged(), absent(a.keys.tomb(r))},

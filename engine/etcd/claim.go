@@ -48,7 +48,7 @@ func (l ledger) tryClaim(ctx context.Context, c *engine.Claim, x *entry) (engine
 		return l.grant(ctx, c, x)
 	case !r.matches(c.Fingerprint):
 		return engine.Record{}, nil, fail(c.Key, "the key was claimed with another fingerprint", engine.ErrMismatch)
-	case state == engine.Running && r.Attempt == c.Attempt: // repeated, because the first reply was lost
+	case state == engine.Running && r.Attempt == text(c.Attempt): // repeated, because the first reply was lost
 		return l.grantAgain(ctx, c, x)
 	case state == engine.Unknown && c.TakeOver:
 		return l.grant(ctx, c, x)
@@ -64,7 +64,7 @@ func (l ledger) grant(ctx context.Context, c *engine.Claim, x *entry) (engine.Re
 		return engine.Record{}, nil, err
 	}
 	r := &record{
-		Attempt: c.Attempt, Fingerprint: c.Fingerprint, State: engine.Running.String(), Began: time.Now().UnixNano(),
+		Attempt: text(c.Attempt), Fingerprint: text(c.Fingerprint), State: engine.Running.String(), Began: time.Now().UnixNano(),
 		Base: x.fences.base, TTL: retained.ttl, Retained: c.Retain > 0,
 	}
 	if old := x.record; old != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // fenceBits is how many bits of a fence are below the revision. They are the reserve of
-// each fence: 1,048,575 fences for handovers within the holder's process.
-const fenceBits = 20
+// each fence: 15 fences for handovers within the holder's process, which asks for 8.
+const fenceBits = 4
 
 // fences are the fences of all locks and records. A fence is the revision of etcd at
 // which the lock was granted, shifted, plus a base. The revision rises with every change. The

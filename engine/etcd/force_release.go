@@ -25,8 +25,8 @@ const (
 
 // A revocation is the value of the key that says that a hold was released by force.
 type revocation struct {
-	Holder   string   `json:"holder"`
-	Attempts []string `json:"attempts"`
+	Holder   text   `json:"holder"`
+	Attempts []text `json:"attempts"`
 }
 
 func parseRevocation(kv *mvccpb.KeyValue) *revocation {
@@ -39,13 +39,13 @@ func parseRevocation(kv *mvccpb.KeyValue) *revocation {
 
 // of reports whether the revocation is that of r's attempt.
 func (x *revocation) of(r *engine.Request) bool {
-	return x != nil && x.Holder == r.Holder && slices.Contains(x.Attempts, r.Attempt)
+	return x != nil && x.Holder == text(r.Holder) && slices.Contains(x.Attempts, text(r.Attempt))
 }
 
 // concerns reports whether a holder or an attempt belongs to the client.
 func (x *revocation) concerns(client string) bool {
-	for _, name := range append([]string{x.Holder}, x.Attempts...) {
-		if strings.HasPrefix(name, client+":") {
+	for _, name := range append([]text{x.Holder}, x.Attempts...) {
+		if strings.HasPrefix(string(name), client+":") {
 			return true
 		}
 	}
@@ -126,8 +126,8 @@ func (e *Engine) revocations(ctx context.Context, s *state, before engine.Lock) 
 		return nil, err
 	}
 	for _, h := range s.holds {
-		text := value(&revocation{h.Holder, h.Attempts})
-		puts = append(puts, clientv3.OpPut(e.keys.revoked(s.name, h), text, clientv3.WithLease(l.id)))
+		revoked := value(&revocation{h.Holder, h.Attempts})
+		puts = append(puts, clientv3.OpPut(e.keys.revoked(s.name, h), revoked, clientv3.WithLease(l.id)))
 	}
 	return puts, nil
 }

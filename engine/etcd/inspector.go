@@ -53,7 +53,7 @@ func (e *Engine) describe(ctx context.Context, s *state) (engine.Lock, error) {
 		l.Kind = l.Holders[0].Kind
 	}
 	for _, w := range s.inspectQueue() {
-		l.Waiters, leases = append(l.Waiters, engine.Waiter{Name: w.Holder, Kind: kindOf(w.Kind)}), append(leases, lease{w.turn.lease, w.turn.TTL})
+		l.Waiters, leases = append(l.Waiters, engine.Waiter{Name: string(w.Holder), Kind: kindOf(w.Kind)}), append(leases, lease{w.turn.lease, w.turn.TTL})
 		// Only its queue tells a fair lock from an exclusive one.
 		if queue := family(kindOf(w.Kind)); queue == engine.Exclusive {
 			l.Kind = engine.Fair
@@ -69,7 +69,7 @@ func (e *Engine) describe(ctx context.Context, s *state) (engine.Lock, error) {
 }
 
 func describeHold(h *hold) engine.Holder {
-	return engine.Holder{Name: h.Holder, Kind: h.kind(), Count: len(h.Attempts), Fence: h.fence()}
+	return engine.Holder{Name: string(h.Holder), Kind: h.kind(), Count: len(h.Attempts), Fence: h.fence()}
 }
 
 // inspectQueue returns the positions that have not expired. A held lock has positions of

@@ -19,6 +19,8 @@ import (
 //	record/NAME/result                     a record
 //	record/NAME/tomb/ATTEMPT               the tombstone of an abandoned claim
 //	member/ID                              a registered client
+//	note/NAME                              a note; note-age/NAME has its age
+//	incarnation                            the name of the cluster's memory
 //	fence                                  what is added to all fences
 type keyspace struct{ prefix string }
 
@@ -39,7 +41,12 @@ func (k keyspace) record(name string) string { return k.records() + escapes.Repl
 func (k keyspace) revocations() string { return k.prefix + "revoked/" }
 
 func (k keyspace) member(id string) string { return k.prefix + "member/" + escapes.Replace(id) }
-func (k keyspace) fence() string           { return k.prefix + "fence" }
+func (k keyspace) note(name string) string { return k.prefix + "note/" + escapes.Replace(name) }
+func (k keyspace) noteAge(name string) string {
+	return k.prefix + "note-age/" + escapes.Replace(name)
+}
+func (k keyspace) incarnation() string { return k.prefix + "incarnation" }
+func (k keyspace) fence() string       { return k.prefix + "fence" }
 func (k keyspace) latch(name string) string {
 	return k.lock(name) + "latch"
 }
@@ -60,7 +67,7 @@ func (k keyspace) tomb(r *engine.Request) string {
 
 // revoked is the key of the revocation of a hold.
 func (k keyspace) revoked(name string, h *hold) string {
-	return k.revocations() + escapes.Replace(name) + "/" + holdID(h.Kind, h.Holder, h.first())
+	return k.revocations() + escapes.Replace(name) + "/" + holdID(h.Kind, string(h.Holder), h.first())
 }
 
 // claim, result and claimTomb are the keys of a record.

@@ -15,10 +15,10 @@ import (
 // A latch is the value of a latch's key.
 type latch struct {
 	version  `json:"-"`
-	Limit    int      `json:"limit"` // the first request's; later requests do not change it
-	Attempts []string `json:"attempts,omitempty"`
-	Open     bool     `json:"open,omitempty"` // then the attempts are dropped
-	TTL      int64    `json:"ttl"`
+	Limit    int    `json:"limit"` // the first request's; later requests do not change it
+	Attempts []text `json:"attempts,omitempty"`
+	Open     bool   `json:"open,omitempty"` // then the attempts are dropped
+	TTL      int64  `json:"ttl"`
 }
 
 func parseLatch(kv *mvccpb.KeyValue) (*latch, error) {
@@ -37,10 +37,10 @@ func (l *latch) left() int {
 // counted returns the latch after a count of attempt. An attempt counts once, and an empty
 // one does not count.
 func (l latch) counted(attempt string) latch {
-	if l.Open || attempt == "" || slices.Contains(l.Attempts, attempt) {
+	if l.Open || attempt == "" || slices.Contains(l.Attempts, text(attempt)) {
 		return l
 	}
-	l.Attempts = append(slices.Clone(l.Attempts), attempt)
+	l.Attempts = append(slices.Clone(l.Attempts), text(attempt))
 	if len(l.Attempts) >= l.Limit {
 		l.Open, l.Attempts = true, nil
 	}

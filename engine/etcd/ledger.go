@@ -45,7 +45,7 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 func (l ledger) renew(ctx context.Context, c *engine.Claim) error {
 	x, err := l.readEntry(ctx, c.Key)
 	for err == nil && x != nil {
-		if x.state() != engine.Running || x.record.Attempt != c.Attempt {
+		if x.state() != engine.Running || x.record.Attempt != text(c.Attempt) {
 			return fail(c.Key, "renew: the attempt does not hold the claim", engine.ErrNotHolder)
 		}
 		x, err = l.renewEntry(ctx, c, x)

@@ -22,7 +22,7 @@ func (s *state) blocking(r *engine.Request) *blocker {
 	if h := s.holderBlocking(r); h != nil || r.Kind == engine.Exclusive {
 		return blockingHold(h)
 	}
-	if w := s.writer(); w != nil && w.Holder == r.Holder {
+	if w := s.writer(); w != nil && w.Holder == text(r.Holder) {
 		return nil // the writer may read without queueing
 	}
 	for _, w := range s.before(r) {
@@ -33,7 +33,7 @@ func (s *state) blocking(r *engine.Request) *blocker {
 		if len(s.holds) > 0 {
 			return blockingHold(s.firstHolder())
 		}
-		return &blocker{w.Holder, lease{w.turn.lease, w.turn.TTL}}
+		return &blocker{string(w.Holder), lease{w.turn.lease, w.turn.TTL}}
 	}
 	return nil
 }
@@ -42,14 +42,14 @@ func blockingHold(h *hold) *blocker {
 	if h == nil {
 		return nil
 	}
-	return &blocker{h.Holder, h.leased()}
+	return &blocker{string(h.Holder), h.leased()}
 }
 
 // holderBlocking returns a holder that keeps r from the lock, or nil. It ignores the queue.
 func (s *state) holderBlocking(r *engine.Request) *hold {
 	w := s.writer()
 	switch {
-	case r.Kind == engine.Read && w != nil && w.Holder == r.Holder: // a writer may read beside its own write
+	case r.Kind == engine.Read && w != nil && w.Holder == text(r.Holder): // a writer may read beside its own write
 		return nil
 	case r.Kind == engine.Read:
 		return w
@@ -158,7 +158,7 @@ func (a *acquisition) forgetAfter() int64 { return 2 * seconds(min(a.r.QueueLeas
 // position returns the changes that write a position.
 func (a *acquisition) position(wait, live lease) []clientv3.Op {
 	r := a.r
-	w := &waiter{Kind: r.Kind.String(), Holder: r.Holder, Attempt: r.Attempt, TTL: wait.ttl}
+	w := &waiter{Kind: r.Kind.String(), Holder: text(r.Holder), Attempt: text(r.Attempt), TTL: wait.ttl}
 	return []clientv3.Op{
 		clientv3.OpPut(a.keys.wait(r), value(w), clientv3.WithLease(wait.id)),
 		clientv3.OpPut(a.keys.turn(r), value(&turn{TTL: live.ttl}), clientv3.WithLease(live.id)),

@@ -19,8 +19,8 @@ import (
 // clock that can be read. No decision between processes depends on it.
 type record struct {
 	version     `json:"-"`
-	Attempt     string `json:"attempt"`
-	Fingerprint string `json:"fingerprint,omitempty"`
+	Attempt     text   `json:"attempt"`
+	Fingerprint text   `json:"fingerprint,omitempty"`
 	State       string `json:"state"`
 	TookOver    bool   `json:"took_over,omitempty"`
 	Retained    bool   `json:"retained,omitempty"` // the claim asked for a retention
@@ -44,7 +44,7 @@ func (r *record) running() bool    { return r.State == engine.Running.String() }
 
 // matches reports whether the fingerprint is compatible with the record's.
 func (r *record) matches(fingerprint string) bool {
-	return fingerprint == "" || r.Fingerprint == "" || r.Fingerprint == fingerprint
+	return fingerprint == "" || r.Fingerprint == "" || r.Fingerprint == text(fingerprint)
 }
 
 // rewritten returns a copy to be written again, which keeps its fence.
@@ -158,7 +158,7 @@ func (x *entry) outline() engine.Record {
 	r := x.record
 	return engine.Record{
 		Key: x.name, State: x.state(), Fence: r.fence(), Began: r.began(),
-		Age: max(0, time.Since(r.began())), Fingerprint: r.Fingerprint,
+		Age: max(0, time.Since(r.began())), Fingerprint: string(r.Fingerprint),
 	}
 }
 

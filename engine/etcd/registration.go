@@ -37,9 +37,9 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 	if err != nil {
 		return err
 	}
-	text := value(&registration{m.Name, m.Host, m.PID, m.Since})
+	client := value(&registration{m.Name, m.Host, m.PID, m.Since})
 	_, err = e.commit(ctx, &change{
-		name: m.ID, operation: "register", do: []clientv3.Op{clientv3.OpPut(e.keys.member(m.ID), text, clientv3.WithLease(l.id))},
+		name: m.ID, operation: "register", do: []clientv3.Op{clientv3.OpPut(e.keys.member(m.ID), client, clientv3.WithLease(l.id))},
 	})
 	if errors.Is(err, errLeaseGone) { // the call took longer than the life
 		return fail(m.ID, "register: the life of the registration ended before it was written", engine.ErrUnavailable)

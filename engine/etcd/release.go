@@ -130,7 +130,7 @@ func notEntered(key string, h *hold) clientv3.Cmp {
 // lease if there is none.
 func (c *change) leave(h *hold, attempt string) (left int, unused lease) {
 	c.when = append(c.when, h.unchanged())
-	others := slices.DeleteFunc(slices.Clone(h.Attempts), func(a string) bool { return a == attempt })
+	others := slices.DeleteFunc(slices.Clone(h.Attempts), func(a text) bool { return a == text(attempt) })
 	if len(others) == 0 {
 		c.do = append(c.do, clientv3.OpDelete(h.key))
 		return 0, h.leased()

@@ -51,7 +51,7 @@ func (e *Engine) renewSome(ctx context.Context, rs []engine.Request, errs []erro
 		if errs[i] = checkRequest(r); errs[i] != nil {
 			r = &engine.Request{Key: "-", Holder: "-", Attempt: "-"} // reads nothing, and keeps the places of the others
 		}
-		revoked := e.keys.revoked(r.Key, &hold{Kind: storedKind(r.Kind), Holder: r.Holder, Attempts: []string{r.Attempt}})
+		revoked := e.keys.revoked(r.Key, &hold{Kind: storedKind(r.Kind), Holder: text(r.Holder), Attempts: []text{text(r.Attempt)}})
 		ops = append(ops, clientv3.OpGet(e.keys.hold(r)), clientv3.OpGet(revoked))
 	}
 	resp, err := e.read(ctx, rs[0].Key, "read-holds", ops...)

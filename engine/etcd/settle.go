@@ -50,7 +50,7 @@ func (x *entry) settled(attempt string) engine.Outcome {
 	switch {
 	case x.record == nil:
 		return engine.AlreadyFree
-	case x.record.Attempt != attempt:
+	case x.record.Attempt != text(attempt):
 		return engine.NotYours
 	case !x.record.running(): // a repeated settlement, whose first reply was lost
 		return engine.Released
@@ -132,7 +132,7 @@ func (l ledger) tryAbandon(ctx context.Context, s *engine.Settlement, x *entry) 
 	c.do = []clientv3.Op{clientv3.OpPut(l.keys.claimTomb(s.Key, s.Attempt), "", clientv3.WithLease(tomb.id))}
 	outcome := engine.Released
 	switch r := x.record; {
-	case r == nil || r.Attempt != s.Attempt || !r.running():
+	case r == nil || r.Attempt != text(s.Attempt) || !r.running():
 		outcome = x.settled(s.Attempt)
 	case r.TookOver && r.Retained: // the outcome that it took over is still unknown
 		after := r.rewritten()

@@ -52,12 +52,12 @@ func absent(key string) clientv3.Cmp {
 // A hold is the value of a holder's key.
 type hold struct {
 	version  `json:"-"`
-	Kind     string   `json:"kind"`
-	Holder   string   `json:"holder"`
-	Attempts []string `json:"attempts"`
-	TTL      int64    `json:"ttl"`             // of its lease, in seconds
-	Base     uint64   `json:"base,omitempty"`  // see fences
-	Fence    uint64   `json:"fence,omitempty"` // replaces the fence of the revision
+	Kind     string `json:"kind"`
+	Holder   text   `json:"holder"`
+	Attempts []text `json:"attempts"`
+	TTL      int64  `json:"ttl"`             // of its lease, in seconds
+	Base     uint64 `json:"base,omitempty"`  // see fences
+	Fence    uint64 `json:"fence,omitempty"` // replaces the fence of the revision
 }
 
 // first returns the first attempt.
@@ -65,10 +65,10 @@ func (h *hold) first() string {
 	if len(h.Attempts) == 0 {
 		return ""
 	}
-	return h.Attempts[0]
+	return string(h.Attempts[0])
 }
 
-func (h *hold) has(attempt string) bool { return slices.Contains(h.Attempts, attempt) }
+func (h *hold) has(attempt string) bool { return slices.Contains(h.Attempts, text(attempt)) }
 func (h *hold) grant() engine.Grant     { return engine.Grant{Fence: h.fence(), Count: len(h.Attempts)} }
 func (h *hold) leased() lease           { return lease{h.lease, h.TTL} }
 
@@ -99,8 +99,8 @@ type waiter struct {
 	version `json:"-"`
 	turn    *turn
 	Kind    string `json:"kind"`
-	Holder  string `json:"holder"`
-	Attempt string `json:"attempt"`
+	Holder  text   `json:"holder"`
+	Attempt text   `json:"attempt"`
 	TTL     int64  `json:"ttl"`
 }
 
@@ -187,11 +187,11 @@ func versionOf(kv *mvccpb.KeyValue) version {
 
 // value renders the value of a key.
 func value(v any) string {
-	text, err := json.Marshal(v)
+	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // the values consist of texts and numbers
 	}
-	return string(text)
+	return string(b)
 }
 
 // held returns the name of the family that the lock is held as, or "" if it is free.
@@ -217,7 +217,7 @@ func (s *state) abandoned(r *engine.Request) bool { return s.tombs[tombID(r.Hold
 func (s *state) holdOf(r *engine.Request) *hold {
 	kind := storedKind(r.Kind)
 	for _, h := range s.holds {
-		if h.Kind == kind && h.Holder == r.Holder && (r.Kind != engine.Permit || h.has(r.Attempt)) {
+		if h.Kind == kind && h.Holder == text(r.Holder) && (r.Kind != engine.Permit || h.has(r.Attempt)) {
 			return h
 		}
 	}
@@ -244,7 +244,7 @@ func (s *state) writer() *hold {
 
 // reads reports whether holder has a read hold.
 func (s *state) reads(holder string) bool {
-	return slices.ContainsFunc(s.holds, func(h *hold) bool { return h.Kind == engine.Read.String() && h.Holder == holder })
+	return slices.ContainsFunc(s.holds, func(h *hold) bool { return h.Kind == engine.Read.String() && h.Holder == text(holder) })
 }
 
 // readers returns the number of read holds.
@@ -260,7 +260,7 @@ func (s *state) readers() (n int) {
 // waiterOf returns the queue position of r, or nil.
 func (s *state) waiterOf(r *engine.Request) *waiter {
 	for _, w := range s.waiters {
-		if w.Kind == r.Kind.String() && w.Holder == r.Holder && (r.Kind != engine.Permit || w.Attempt == r.Attempt) {
+		if w.Kind == r.Kind.String() && w.Holder == text(r.Holder) && (r.Kind != engine.Permit || w.Attempt == text(r.Attempt)) {
 			return w
 		}
 	}

@@ -74,12 +74,13 @@ func split(text string) (first string, others []string) {
 
 // read reads the parts of the URL.
 func (a *address) read(u *url.URL, others []string) error {
+	if u.Scheme == "etcds" {
+		a.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
 	switch {
 	case *u == (url.URL{}): // often a variable that is not set
 		return errors.New("is empty: it looks like etcd://localhost:2379")
-	case u.Scheme == "etcds":
-		a.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	case u.Scheme != "etcd":
+	case u.Scheme != "etcd" && u.Scheme != "etcds":
 		return fmt.Errorf("begins with %q: begin it with etcd://, or with etcds:// for TLS", u.Scheme+":")
 	case strings.Trim(u.Path, "/") != "":
 		return fmt.Errorf("has the path %q: set the prefix of the keys with ?prefix=", u.Path)
