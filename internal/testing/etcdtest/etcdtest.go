@@ -147,7 +147,7 @@ func (m *Member) Kill() {
 }
 
 // Restart kills the member, if it still runs, and starts it again with the same ports and
-// data. It waits until the member answers if the cluster has a majority.
+// data. It waits until the member answers, for which the cluster needs a majority.
 func (m *Member) Restart() {
 	m.t.Helper()
 	m.kill()
@@ -157,6 +157,13 @@ func (m *Member) Restart() {
 	if err := m.await(); err != nil {
 		m.t.Fatalf("etcd did not start again: %v", err)
 	}
+}
+
+// Start starts a member that was killed. It does not wait: a member without a majority does
+// not answer.
+func (m *Member) Start() error {
+	m.t.Helper()
+	return m.run()
 }
 
 // run starts the process.

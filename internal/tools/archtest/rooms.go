@@ -30,7 +30,7 @@ var Product = []Room{
 	{"engine/memory", "the embedded engine: the default and the reference", []string{"engine"}, laws},
 	{"engine/redisengine", "the engine on Redis and Valkey", []string{"engine", "internal/trace"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
 	{"engine/redisengine/goredis", "the same on a go-redis client", []string{"engine", "engine/redisengine"}, server},
-	{"engine/postgres", "the engine on PostgreSQL", []string{"engine", "internal/trace"}, []string{"engine/enginetest", "internal/testing/postgrestest", "internal/testing/faultnet"}},
+	{"engine/etcd", "the engine on etcd", []string{"engine", "internal/trace"}, []string{"engine/enginetest", "internal/testing/etcdtest", "internal/testing/faultnet"}},
 	{"engine/quorum", "one engine of several: a majority decides", []string{"engine"}, append([]string{".", "engine/memory"}, laws...)},
 	{"engine/standby", "one engine of two, with a switch between them", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
 	{"doctor", "advice on an engine's settings", []string{"engine"}, nil},
@@ -67,7 +67,7 @@ var Proof = []Room{
 	{"engine/enginetest", "the laws that every engine keeps", []string{"engine"}, []string{"engine/memory"}},
 	{"engine/enginetest/history", "a linearizability checker", nil, nil},
 	{"interlocktest", "an engine that fails on command, for users' tests", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},
-	{"internal/testing/...", "Redis servers, networks with faults, users outside of this repository", []string{"internal/..."}, nil},
+	{"internal/testing/...", "servers, networks with faults, users outside of this repository", []string{"internal/..."}, nil},
 	{"internal/tools/...", "the checks of this repository, and mutants", []string{"internal/..."}, nil},
 	{"torture/...", "many processes, faults and load on real servers", []string{"..."}, nil},
 	{"interop/...", "locks shared with Redisson in Java", []string{"..."}, nil},
@@ -76,7 +76,7 @@ var Proof = []Room{
 
 // testers lists the packages that may import testing outside of a test. In any other
 // package it would add its flags to users' programs.
-var testers = []string{"engine/enginetest", "interlocktest", "internal/testing/redistest", "internal/testing/postgrestest", "internal/testing/faultnet"}
+var testers = []string{"engine/enginetest", "interlocktest", "internal/testing/redistest", "internal/testing/etcdtest", "internal/testing/faultnet"}
 
 // Of returns the room of a package, whose path is relative to the root.
 func Of(pkg string) (room Room, ok bool) {

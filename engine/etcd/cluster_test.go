@@ -1,0 +1,119 @@
+package etcd_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/etcd"
+)
+
+// clusterTimeout is the timeout of engines on a cluster that loses members. It is longer
+// than an election on a busy machine.
+const clusterTimeout = 15 * time.Second
+
+// TestCluster loses members of a cluster.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	t.Run("a hold survives the death of the leader", func(t *testing.T) {
+		t.Parallel()
+		members, e, client := cluster(t, etcd.Timeout(clusterTimeout))
+		r := request(ann)
+		g := granted(t, e, r)
+		old := leader(t, client)
+		members[old].Kill()
+		eventually(t, func() error { return e.Renew(t.Context(), []engine.Request{r})[0] })
+		busy(t, e, by(bob, r))
+		if again := granted(t, e, r); again != g {
+			t.Errorf("the grant went from %+v to %+v", g, again)
+		}
+		released(t, e, r, engine.Released)
+		if next := granted(t, e, by(bob, r)); next.Fence <= g.Fence {
+			t.Errorf("fence %d follows fence %d", next.Fence, g.Fence)
+		}
+		members[old].Restart()
+	})
+	t.Run("a lease that was not renewed expires although the leader died", func(t *testing.T) {
+		t.Parallel()
+		members, e, client := cluster(t, etcd.Timeout(clusterTimeout))
+		r := request(ann)
+		r.Lease = 3 * time.Second
+		granted(t, e, r)
+		wake, stop := e.Notify(by(bob, r))
+		defer stop()
+		notified(t, wake)
+		members[leader(t, client)].Kill()
+		eventually(t, func() error {
+			_, err := e.Acquire(t.Context(), by(bob, r))
+			return err
+		})
+		notified(t, wake)
+	})
+	t.Run("calls go on while a member does not answer", func(t *testing.T) {
+		t.Parallel()
+		members, e, client := cluster(t, etcd.Timeout(clusterTimeout))
+		r := request(ann)
+		granted(t, e, r)
+		at := leader(t, client)
+		for _, m := range others(members, at)[:1] { // a follower
+			m.Stop()
+			for range 5 {
+				renewed(t, e, r)
+			}
+			m.Cont()
+		}
+		members[at].Stop()
+		eventually(t, func() error { return e.Renew(t.Context(), []engine.Request{r})[0] })
+		busy(t, e, by(bob, r))
+		members[at].Cont()
+		released(t, e, r, engine.Released)
+	})
+	t.Run("without a majority nothing is granted and nothing is lost", func(t *testing.T) {
+		t.Parallel()
+		members, e, client := cluster(t, etcd.Timeout(short))
+		r := request(ann)
+		granted(t, e, r)
+		down := others(members, leader(t, client))
+		for _, m := range down {
+			m.Kill()
+		}
+		start := time.Now()
+		_, err := e.Acquire(t.Context(), by(bob, r))
+		wantError(t, err, engine.ErrUnavailable, engine.ErrUnknown)
+		if took := time.Since(start); took > 3*short {
+			t.Errorf("the refusal took %v, with a timeout of %v", took, short)
+		}
+		h, err := e.Probe(t.Context())
+		if err != nil || len(h.Nodes) != 3 {
+			t.Errorf("probe: %+v, %v; want three nodes", h, err)
+		}
+		for _, m := range down {
+			if err := m.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, func() error { return e.Renew(t.Context(), []engine.Request{r})[0] })
+		var b *engine.BusyError
+		eventually(t, func() error {
+			if _, err := e.Acquire(t.Context(), by(bob, r)); !errors.As(err, &b) {
+				return errors.New("not refused yet")
+			}
+			return nil
+		})
+	})
+	t.Run("a probe names the leader", func(t *testing.T) {
+		t.Parallel()
+		_, e, client := cluster(t)
+		at := leader(t, client)
+		h, err := e.Probe(t.Context())
+		if err != nil || h.Topology != engine.Quorum || len(h.Nodes) != 3 {
+			t.Fatalf("probe: %+v, %v", h, err)
+		}
+		for i, n := range h.Nodes {
+			if (n.Role == engine.Primary) != (i == at) || n.Version == "" || n.Err != nil || !n.Linked || n.UsedMemory == 0 {
+				t.Errorf("member %d is %+v", i, n)
+			}
+		}
+	})
+}
