@@ -86,8 +86,7 @@ var meanings = map[error]meaning{
 
 // meaningOf returns the meaning of an error after which nothing has changed, if it is one.
 func meaningOf(err error) (meaning, bool) {
-	var e rpctypes.EtcdError
-	if errors.As(rpctypes.Error(err), &e) {
+	if e, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		for known, m := range meanings {
 			if errors.Is(e, known) {
 				return m, true

@@ -79,7 +79,8 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 // countDown makes one try. It is not done if the latch has changed meanwhile.
 func (e *Engine) countDown(ctx context.Context, r *engine.Request, s *state) (left int, done bool, err error) {
 	c := &change{name: r.Key, operation: "count-down"}
-	before, l := latch{Limit: r.Limit}, lease{}
+	before := latch{Limit: r.Limit}
+	var l lease
 	if s.latch == nil {
 		c.when = []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(e.keys.lock(r.Key)).WithPrefix(), "<", s.revision+1)}
 		l, err = e.newLease(ctx, r.Key, seconds(r.Lease))

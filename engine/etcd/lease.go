@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"io"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -44,10 +43,7 @@ func (e *Engine) keepAlive(ctx context.Context, name string, id clientv3.LeaseID
 		if err != nil {
 			return err
 		}
-		// After io.EOF, Recv returns the reason.
-		if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}); err != nil && err != io.EOF {
-			return err
-		}
+		_ = stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}) // if it fails, Recv returns the reason
 		resp, err := stream.Recv()
 		switch {
 		case leaseNotFound(err), err == nil && resp.TTL <= 0:

@@ -52,7 +52,11 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 		return nil, fmt.Errorf("etcd: open: %w", openError(ctx, err))
 	}
 	// Lazy tolerates a cluster that is down, but not a wrong password.
-	if err := e.check(ctx); err != nil && !(e.lazy && ctx.Err() == nil && errors.Is(err, engine.ErrUnavailable)) {
+	err = e.check(ctx)
+	if e.lazy && ctx.Err() == nil && errors.Is(err, engine.ErrUnavailable) {
+		err = nil
+	}
+	if err != nil {
 		_ = e.Close()
 		return nil, err
 	}

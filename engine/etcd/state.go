@@ -85,7 +85,7 @@ func (h *hold) kind() engine.Kind { return kindOf(h.Kind) }
 
 // kindOf returns the kind of that name.
 func kindOf(name string) engine.Kind {
-	for k := engine.Exclusive; k < engine.Latch; k++ {
+	for k := range engine.Latch {
 		if k.String() == name {
 			return k
 		}
@@ -111,9 +111,6 @@ type turn struct {
 }
 
 func (w *waiter) expired() bool { return w.turn == nil }
-
-// turnKey is the key of the waiter's turn.
-func (w *waiter) turnKey() string { return strings.Replace(w.key, "/wait/", "/turn/", 1) }
 
 // readLock reads a lock.
 func (e *Engine) readLock(ctx context.Context, name string) (*state, error) {

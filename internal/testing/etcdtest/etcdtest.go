@@ -191,7 +191,7 @@ func (m *Member) await() error {
 		resp, err := client.Get("http://" + m.Addr() + "/health")
 		if err == nil {
 			body, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
+			_ = resp.Body.Close()
 			if strings.Contains(string(body), `"true"`) {
 				return nil
 			}
