@@ -1,0 +1,133 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	cleanEvery  = time.Second      // how often the cleaner looks for documents that are due
+	orphanEvery = 30 * time.Second // how often it removes watches that nobody needs
+	sweepEvery  = 10 * time.Minute // how often one engine of the ensemble looks at all documents
+
+	// slack is how much later than expected a document is removed. The clock of this
+	// process only decides when to look, so it need not be exact.
+	slack = 500 * time.Millisecond
+	// longWait is after how long a document is looked at again that stays.
+	longWait = time.Hour
+)
+
+// A cleaner removes documents in which everything has expired. Each engine removes those
+// that it has written; one engine at a time looks for those of processes that ended.
+type cleaner struct {
+	mu  sync.Mutex
+	due map[documentName]time.Time
+}
+
+// A documentName names a document.
+type documentName struct{ dir, key string }
+
+// schedule looks at a document again when it should be empty.
+func (c *cleaner) schedule(dir, key string, n *node) {
+	last := n.state.lasts()
+	if last == 0 && !n.state.vacant() {
+		return // it does not expire
+	}
+	wait := min(duration(max(0, last-n.at.now)), longWait) + slack
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.due[documentName{dir, key}] = time.Now().Add(wait)
+}
+
+// take returns the documents that are due, and forgets them.
+func (c *cleaner) take() (due []documentName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for d, at := range c.due {
+		if !now.Before(at) {
+			due = append(due, d)
+			delete(c.due, d)
+		}
+	}
+	return due
+}
+
+// clean runs until the engine is closed.
+func (e *Engine) clean() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	tick := time.NewTicker(cleanEvery)
+	defer tick.Stop()
+	lastOrphans, lastSweep := time.Now(), time.Now()
+	for {
+		select {
+		case <-e.closing:
+			return
+		case now := <-tick.C:
+			for _, d := range e.cleaner.take() {
+				e.tidy(ctx, d)
+			}
+			if now.Sub(lastOrphans) >= orphanEvery {
+				lastOrphans = now
+				_ = e.signal(e.topics.takeOrphans())
+			}
+			if now.Sub(lastSweep) >= sweepEvery {
+				lastSweep = now
+				e.sweep(ctx)
+			}
+		}
+	}
+}
+
+// tidy removes a document if nothing is left in it, or schedules it again.
+func (e *Engine) tidy(ctx context.Context, d documentName) {
+	if _, err := e.run(ctx, d.dir, d.key, command{Do: doTidy}); errors.Is(err, errClosed) {
+		return
+	}
+	if n := e.cache.get(e.path(d.dir, d.key)); n != nil {
+		e.cleaner.schedule(d.dir, d.key, n)
+	}
+}
+
+// sweep removes the empty documents of processes that have ended, if no other engine
+// does that now.
+func (e *Engine) sweep(ctx context.Context) {
+	path := e.root + "/janitor"
+	_, err := request(e, "create", func(conn *zk.Conn) (string, error) { return conn.Create(path, nil, zk.FlagEphemeral, e.acl) })
+	if err != nil {
+		return
+	}
+	for _, dir := range []string{locksDir, recordsDir, quotasDir, clientsDir, resultsDir} {
+		for n := range buckets {
+			names, err := e.children(e.bucket(dir, n))
+			if dir == resultsDir {
+				e.sweepResults(e.bucket(dir, n), names)
+				continue
+			}
+			for _, name := range names {
+				if key, ok := unescape(name); ok && !e.isClosing() {
+					e.tidy(ctx, documentName{dir, key})
+				}
+			}
+			if err != nil || e.isClosing() {
+				break
+			}
+		}
+	}
+	_, _ = request(e, "delete", func(conn *zk.Conn) (struct{}, error) { return struct{}{}, conn.Delete(path, -1) })
+}
+
+// isClosing reports whether Close was called.
+func (e *Engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
+	}
+}

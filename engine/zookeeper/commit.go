@@ -1,0 +1,153 @@
+package zookeeper
+
+import (
+	"crypto/rand"
+	"errors"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A plan is a transaction on one document.
+type plan struct {
+	node        *node // nil to create it
+	before      state
+	commands    []command
+	answers     []any // as far as they are known before the transaction
+	effects     effects
+	remove      bool // remove the document in the same transaction
+	incarnation string
+	signals     []string // topics to notify in the transaction
+	data        []byte
+}
+
+// maxSignals is how many topics a transaction notifies. Further ones are notified after
+// it.
+const maxSignals = 50
+
+// plan executes the calls of a round on the known document, at a time that is not after
+// the transaction's. The time tells what the transaction will probably do: whether it is
+// needed, and which waiters to notify.
+func (r *round) plan() plan {
+	p := plan{node: r.node, before: newState(r.dir, r.key)}
+	at := r.at
+	if r.node != nil {
+		p.before, p.incarnation = r.node.state, r.node.incarnation
+		if r.node.at.zxid > at.zxid {
+			at = r.node.at
+		}
+	}
+	at.zxid++
+	removes := true
+	for _, x := range r.calls {
+		p.commands = append(p.commands, x.command)
+		removes = removes && x.removes()
+	}
+	after := p.before.clone()
+	p.answers, p.effects = execute(after, p.commands, at)
+	if !p.effects.changed {
+		return p
+	}
+	p.signals = p.effects.wakes[:min(len(p.effects.wakes), maxSignals)]
+	// The fence of the next document at this key comes from a later transaction than the
+	// one that removes this document.
+	p.remove = removes && r.node != nil && after.vacant() && after.fences() < moment{zxid: r.node.at.zxid + 2}.fence()
+	if p.incarnation == "" {
+		p.incarnation = rand.Text()[:12]
+	}
+	data, err := encode(p.incarnation, p.before, p.commands)
+	if err != nil { // no state has a value that JSON lacks
+		panic("zookeeper: encoding a document: " + err.Error())
+	}
+	p.data = data
+	return p
+}
+
+// commit executes a plan, and returns the stat of the document after it.
+//
+// The version of a node begins at zero again when it was removed and created. So each
+// document has a child with a name of its own, which every transaction checks: a late
+// transaction about an earlier document at the same key fails.
+func (e *Engine) commit(path string, p *plan) (*zk.Stat, error) {
+	child := path + "/" + p.incarnation
+	var (
+		ops     []any
+		version int32
+	)
+	if p.node == nil {
+		ops = append(ops, &zk.CreateRequest{Path: path, Acl: e.acl}, &zk.CreateRequest{Path: child, Acl: e.acl})
+	} else {
+		ops = append(ops, &zk.CheckVersionRequest{Path: child, Version: -1})
+		version = p.node.version
+	}
+	at := len(ops)
+	ops = append(ops, &zk.SetDataRequest{Path: path, Data: p.data, Version: version})
+	ops = append(ops, e.signals(p.signals)...)
+	if p.remove {
+		ops = append(ops, &zk.DeleteRequest{Path: child, Version: -1}, &zk.DeleteRequest{Path: path, Version: -1})
+	}
+	return e.multi(p.commands[0].Do, at, ops...)
+}
+
+// signals returns the operations that notify topics.
+func (e *Engine) signals(topics []string) []any {
+	var ops []any
+	for _, t := range topics {
+		path := e.topicPath(t)
+		ops = append(ops, &zk.CreateRequest{Path: path, Acl: e.acl}, &zk.DeleteRequest{Path: path, Version: -1})
+	}
+	return ops
+}
+
+// signal notifies topics without a change of a document.
+func (e *Engine) signal(topics []string) error {
+	for len(topics) > 0 {
+		n := min(len(topics), maxSignals)
+		if _, err := e.multi("signal", -1, e.signals(topics[:n])...); err != nil {
+			return err
+		}
+		topics = topics[n:]
+	}
+	return nil
+}
+
+// topicPath returns the path of a topic.
+func (e *Engine) topicPath(topic string) string { return e.root + "/" + wakeDir + "/" + topic }
+
+// prepare creates the root and the directories, unless they exist.
+func (e *Engine) prepare() error {
+	var made strings.Builder
+	for part := range strings.SplitSeq(strings.Trim(e.root, "/"), "/") {
+		made.WriteString("/" + part)
+		var data []byte
+		if made.String() == e.root {
+			data = []byte(rand.Text()) // identifies the data of the ensemble; see Incarnation
+		}
+		if err := e.create(made.String(), data); err != nil {
+			return failure("", "create "+made.String(), err)
+		}
+	}
+	for _, dir := range []string{clockNode, wakeDir, locksDir, recordsDir, quotasDir, clientsDir, notesDir, resultsDir} {
+		if err := e.create(e.root+"/"+dir, nil); err != nil {
+			return failure("", "create "+dir, err)
+		}
+	}
+	return nil
+}
+
+// prepareBucket creates the bucket of a path, and the directories above it. Creating a
+// bucket changes no lock, so a lost reply is no unknown outcome.
+func (e *Engine) prepareBucket(path string) error {
+	bucket := path[:strings.LastIndexByte(path, '/')]
+	err := e.create(bucket, nil)
+	if errors.Is(err, zk.ErrNoNode) {
+		if err := e.prepare(); err != nil {
+			return readFailure(bucket, err)
+		}
+		err = e.create(bucket, nil)
+	}
+	if err != nil {
+		return readFailure(bucket, failure("", "create "+bucket, err))
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package zookeeper
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// format is the version of the documents. A client refuses a document of a later
+// version: it would execute its commands in another way than their author.
+const format = 1
+
+// maxDocument is the largest document, in bytes. ZooKeeper closes the connection of a
+// client that sends more than jute.maxbuffer, 1 MB by default, in one request.
+const maxDocument = 1<<20 - 64<<10
+
+// A document is the data of a node: a state, and the commands of the last transaction.
+// What the commands do depends on the time and the id of the transaction, which its
+// author did not know when it wrote them, and which readers find in the node's stat.
+type document struct {
+	Format      int             `json:"v"`
+	Incarnation string          `json:"i"` // the name of the node's child; see commit
+	State       json.RawMessage `json:"s"`
+	Commands    []command       `json:"c"`
+}
+
+// A node is a document as it was read or written. A nil node does not exist. It is
+// never changed.
+type node struct {
+	incarnation string
+	state       state // after the commands
+	version     int32 // of the data
+	at          moment
+}
+
+// read decodes a document.
+func read(dir, key string, data []byte, stat *zk.Stat) (*node, error) {
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil || d.Format == 0 {
+		return nil, foreignError(key, err)
+	}
+	if d.Format > format {
+		return nil, fmt.Errorf("zookeeper: %q has a document of format %d, and this program knows %d: update the program", key, d.Format, format)
+	}
+	s := newState(dir, key)
+	if err := json.Unmarshal(d.State, s); err != nil {
+		return nil, foreignError(key, err)
+	}
+	n := &node{incarnation: d.Incarnation, state: s, version: stat.Version, at: momentOf(stat)}
+	execute(s, d.Commands, n.at)
+	return n, nil
+}
+
+// execute applies commands to s, and returns their answers and effects.
+func execute(s state, cs []command, at moment) (answers []any, x effects) {
+	x.moment = at
+	answers = make([]any, len(cs))
+	for i := range cs {
+		answers[i] = s.apply(&cs[i], &x)
+	}
+	return answers, x
+}
+
+// momentOf returns when a node was last written.
+func momentOf(stat *zk.Stat) moment {
+	return moment{now: stat.Mtime, zxid: uint64(max(stat.Mzxid, 0))}
+}
+
+// encode returns the data of a document that executes commands after a state.
+func encode(incarnation string, s state, cs []command) ([]byte, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(document{Format: format, Incarnation: incarnation, State: text, Commands: cs})
+}

@@ -1,0 +1,127 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+var errClosed = fmt.Errorf("zookeeper: %w: it was used after Close", engine.ErrClosed)
+
+// incompleteError is the error of a request that lacks a field.
+func incompleteError(r *engine.Request) error {
+	return fmt.Errorf("zookeeper: the request for %q is incomplete: set Key, Holder, Attempt and a Lease above zero", r.Key)
+}
+
+// abandonedError is the error of an attempt that met its tombstone.
+func abandonedError(key string) error {
+	return fmt.Errorf("zookeeper: %q: the attempt was abandoned before it arrived: %w", key, engine.ErrAbandoned)
+}
+
+// kindError is the error of a key that holds another family of locks.
+func kindError(key string, has, asked engine.Kind) error {
+	return fmt.Errorf("zookeeper: %q holds a lock of the kind %s, and %s was requested; use another key: %w", key, has, asked, engine.ErrKind)
+}
+
+// notLockError is the error of inspecting a latch.
+func notLockError(key string) error {
+	return fmt.Errorf("zookeeper: %q holds a latch, not a lock: %w", key, engine.ErrKind)
+}
+
+// foreignError is the error of a node that another program has written.
+func foreignError(key string, err error) error {
+	return fmt.Errorf("zookeeper: the node of %q is not one of this engine, and was not changed: use another root: %w (%w)", key, engine.ErrKind, orNone(err))
+}
+
+func orNone(err error) error {
+	if err == nil {
+		return errors.New("no format")
+	}
+	return err
+}
+
+// upgradeError is the error of a reader that requests the write lock.
+func upgradeError(key string) error {
+	return fmt.Errorf("zookeeper: %q: a reader cannot acquire the write lock, it would wait for itself: "+
+		"release the read lock first, or begin with the write lock: %w", key, engine.ErrUpgrade)
+}
+
+// fullError is the error of a reader beyond MaxReaders.
+func fullError(key string) error {
+	return fmt.Errorf("zookeeper: %q has %d readers, which is the limit; retry when one has finished: %w", key, engine.MaxReaders, engine.ErrFull)
+}
+
+// tooLargeError is the error of a change that needs more than a node can hold.
+func tooLargeError(key string, size int) error {
+	return fmt.Errorf("zookeeper: %q would need %d bytes, and a node holds %d: store large results elsewhere, or spread waiters over several keys: %w",
+		key, size, maxDocument, engine.ErrFull)
+}
+
+// mismatchError is the error of a claim with another fingerprint.
+func mismatchError(key string) error { return fmt.Errorf("zookeeper: %q: %w", key, engine.ErrMismatch) }
+
+// unknownCommand is the answer to a command that this version does not know.
+func unknownCommand(c *command) error {
+	return fmt.Errorf("zookeeper: the command %q is unknown: update the program", c.Do)
+}
+
+// failure explains the error of a request that was not answered, or answered with a
+// refusal. The text says whether the request may have taken effect. key is empty if the
+// request was not about one key.
+func failure(key, operation string, err error) error {
+	about := ""
+	if key != "" {
+		about = fmt.Sprintf("%q: ", key)
+	}
+	switch {
+	case errors.Is(err, zk.ErrNoServer):
+		return fmt.Errorf("zookeeper: %s%s was not sent, because no server can be reached: %w: %w", about, operation, engine.ErrUnavailable, err)
+	case errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrSessionMoved):
+		return fmt.Errorf("zookeeper: %s%s was refused, because the session has ended; the next call opens a new one: %w: %w", about, operation, engine.ErrUnavailable, err)
+	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed), errors.Is(err, zk.ErrInvalidACL):
+		return fmt.Errorf("zookeeper: %s%s was refused, because the user lacks a permission: check the user in the URL, and the ACL of the root: %w", about, operation, err)
+	}
+	return fmt.Errorf("zookeeper: %sno answer to %s, so it may have taken effect: %w: %w", about, operation, engine.ErrUnknown, err)
+}
+
+// readFailure is failure for a request that changes nothing: it has had no effect.
+func readFailure(key string, err error) error {
+	if errors.Is(err, engine.ErrUnknown) {
+		return fmt.Errorf("zookeeper: %q: the read before the change was not answered, so nothing has changed: %w (%v)", key, engine.ErrUnavailable, err) //nolint:errorlint // it must not match ErrUnknown
+	}
+	return err
+}
+
+// endedEarly is the error of a call whose context or timeout has ended before anything
+// was sent that may take effect.
+func (e *Engine) endedEarly(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("zookeeper: %q: the context ended before anything was sent: %w", key, cause(ctx))
+	}
+	if up, _, _ := e.session.state(); !up {
+		return fmt.Errorf("zookeeper: %q: there was no session within %v, because %s, so nothing was sent: %w", key, e.timeout, e.session.why(), engine.ErrUnavailable)
+	}
+	return fmt.Errorf("zookeeper: %q: an earlier request was not answered within %v, so nothing was sent: %w", key, e.timeout, engine.ErrUnavailable)
+}
+
+// endedLate is the error of a call whose context or timeout has ended after it was sent.
+func (e *Engine) endedLate(ctx context.Context, key, operation string) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("zookeeper: %q: the context ended before there was an answer to %s, so it may have taken effect: %w: %w",
+			key, operation, engine.ErrUnknown, cause(ctx))
+	}
+	return fmt.Errorf("zookeeper: %q: no answer to %s within %v, so it may have taken effect: %w: %w",
+		key, operation, e.timeout, engine.ErrUnknown, context.DeadlineExceeded)
+}
+
+// cause returns an error that matches both the error of ctx and its cause.
+func cause(ctx context.Context) error {
+	if why := context.Cause(ctx); !errors.Is(why, ctx.Err()) {
+		return errors.Join(ctx.Err(), why)
+	}
+	return ctx.Err()
+}

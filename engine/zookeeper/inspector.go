@@ -1,0 +1,154 @@
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// page is how many documents fill a page. A page ends with a whole group of buckets, so
+// it may be longer.
+const page = 100
+
+// group is how many buckets are listed at once.
+const group = 16
+
+// List implements [engine.Inspector].
+func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engine.Lock, next string, err error) {
+	next, err = e.list(ctx, locksDir, pattern, cursor, func(s state, now int64) int {
+		l := s.(*lockState)
+		if l.Latch != nil || len(l.Holds) == 0 {
+			return 0
+		}
+		locks = append(locks, l.inspect(now))
+		return 1
+	})
+	return locks, next, err
+}
+
+// list calls add for the documents of a directory whose keys match pattern, until a page
+// is full. The cursor is the number of the next bucket. add returns how many items it
+// has added.
+func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func(s state, now int64) int) (next string, _ error) {
+	if err := e.usable(ctx); err != nil {
+		return "", err
+	}
+	from, err := strconv.Atoi(cmp.Or(cursor, "0"))
+	if err != nil || from < 0 || from >= buckets {
+		return "", fmt.Errorf("zookeeper: unknown cursor %q: begin with an empty one", cursor)
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	at, err := e.present(ctx, pattern)
+	if err != nil {
+		return "", err
+	}
+	for added := 0; from < buckets && added < page; from += group {
+		nodes, err := within(ctx, e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from) })
+		if err != nil {
+			return "", readFailure(pattern, err)
+		}
+		for _, n := range nodes {
+			s := n.state.clone()
+			now := max(at.now, n.at.now)
+			s.apply(&command{Do: doInspect}, &effects{moment: moment{now: now, zxid: n.at.zxid}})
+			added += add(s, now)
+		}
+	}
+	if from >= buckets {
+		return "", nil
+	}
+	return strconv.Itoa(from), nil
+}
+
+// present returns the leader's time after the call of it.
+func (e *Engine) present(ctx context.Context, key string) (moment, error) {
+	if err := e.session.wait(ctx); err != nil {
+		return moment{}, e.endedEarly(context.Background(), key)
+	}
+	at, err := e.clock.read(ctx, e)
+	if err != nil {
+		return moment{}, readFailure(key, err)
+	}
+	return at, nil
+}
+
+// readBuckets reads the documents in a group of buckets whose keys match pattern.
+func (e *Engine) readBuckets(dir, pattern string, from int) (nodes []*node, _ error) {
+	lists := make([][]string, group)
+	errs := eachIndex(group, func(i int) (err error) {
+		lists[i], err = e.children(e.bucket(dir, from+i))
+		return err
+	})
+	var keys []string
+	for _, names := range lists {
+		for _, name := range names {
+			if key, ok := unescape(name); ok && engine.Match(pattern, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	found := make([]*node, len(keys))
+	errs = append(errs, eachIndex(len(keys), func(i int) (err error) {
+		found[i], err = e.get(dir, keys[i])
+		if errors.Is(err, engine.ErrKind) {
+			return nil // another program's node is no lock
+		}
+		return err
+	})...)
+	for _, n := range found {
+		if n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, errors.Join(errs...)
+}
+
+// children returns the names of the nodes in a bucket. A bucket that does not exist has
+// none.
+func (e *Engine) children(path string) ([]string, error) {
+	names, err := request(e, "list", func(conn *zk.Conn) ([]string, error) {
+		names, _, err := conn.Children(path)
+		return names, err
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure("", "list", err)
+	}
+	return names, nil
+}
+
+// Inspect implements [engine.Inspector].
+func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
+	return e.operate(ctx, doInspect, key)
+}
+
+// ForceRelease implements [engine.Inspector].
+func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
+	return e.operate(ctx, doForceRelease, key)
+}
+
+// operate executes an operator's command.
+func (e *Engine) operate(ctx context.Context, do, key string) (engine.Lock, error) {
+	if err := e.checkKey(ctx, key); err != nil {
+		return engine.Lock{}, err
+	}
+	l, err := ask[engine.Lock](ctx, e, locksDir, key, command{Do: do})
+	if err == nil && l.Listeners == 0 && e.topics.subscribed(kindTopic(key, engine.Exclusive)) {
+		l.Listeners = 1
+	}
+	return l, err
+}
+
+// Watch implements [engine.Inspector].
+func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
+	return e.topics.subscribe(clientTopic(id))
+}

@@ -1,0 +1,244 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// keyQueues hold the calls of this engine by document. One goroutine at a time works on
+// a document, and takes all calls that wait for it into one transaction, so that calls
+// of one process do not conflict with each other.
+type keyQueues struct {
+	mu      sync.Mutex
+	waiting map[string][]*call // by path; an entry without calls has a goroutine at work
+}
+
+// maxBatch is how many calls share a transaction.
+const maxBatch = 100
+
+// add adds a call to the queue of its document. It reports false if the engine is
+// closed.
+func (q *keyQueues) add(e *Engine, dir, key string, x *call) bool {
+	path := e.path(dir, key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting, busy := q.waiting[path]
+	if !busy && !e.tasks.start(func() { q.work(e, dir, key, path) }) {
+		return false
+	}
+	q.waiting[path] = append(waiting, x)
+	return true
+}
+
+// work executes the calls of one document until none waits.
+func (q *keyQueues) work(e *Engine, dir, key, path string) {
+	for {
+		q.mu.Lock()
+		batch := q.waiting[path]
+		if len(batch) == 0 {
+			delete(q.waiting, path)
+			q.mu.Unlock()
+			return
+		}
+		n := min(len(batch), maxBatch)
+		batch, q.waiting[path] = batch[:n:n], slices.Clone(batch[n:])
+		q.mu.Unlock()
+		r := round{e: e, dir: dir, key: key, path: path, calls: batch}
+		r.run()
+	}
+}
+
+// A round executes some calls on one document. It repeats its transaction while other
+// clients change the document in between.
+type round struct {
+	e              *Engine
+	dir, key, path string
+	calls          []*call
+
+	node  *node  // the document as far as it is known; nil if it does not exist
+	at    moment // a moment in the past, or the present if fresh
+	fresh bool   // node and at are from after the calls began
+	sent  bool   // a transaction with the calls may take effect
+}
+
+// run ends when every call has its answer or its caller has left.
+func (r *round) run() {
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.timeout)
+	defer cancel()
+	r.node, r.at = r.e.cache.get(r.path), r.e.clock.past()
+	for try := 0; ; try++ {
+		r.calls = slices.DeleteFunc(r.calls, func(x *call) bool { return !x.waiting() })
+		if len(r.calls) == 0 {
+			return
+		}
+		if err := r.e.session.wait(ctx); err != nil {
+			r.fail(r.e.endedEarly(context.Background(), r.key))
+			return
+		}
+		if try > 2 { // other clients change the document as well
+			time.Sleep(rand.N(time.Duration(min(try, 20)) * time.Millisecond))
+		}
+		done, err := r.step(ctx)
+		if err != nil && (r.sent || !errors.Is(err, engine.ErrUnavailable)) {
+			r.fail(err)
+			return
+		}
+		if done {
+			return
+		}
+	}
+}
+
+// step executes the calls on the known document. Without a change, the answers count
+// only if the document is fresh. It reports whether the calls have their answers.
+func (r *round) step(ctx context.Context) (done bool, _ error) {
+	p := r.plan()
+	switch {
+	case !p.effects.changed && r.fresh:
+		for i, x := range r.calls {
+			x.resolve(p.answers[i], nil)
+		}
+		return true, nil
+	case !p.effects.changed:
+		return false, r.refresh(ctx)
+	}
+	if len(p.data) > maxDocument {
+		return r.divide(len(p.data))
+	}
+	if !r.send() {
+		return false, nil // without the calls whose callers have left
+	}
+	stat, err := r.e.commit(r.path, &p)
+	switch {
+	case err == nil:
+		r.committed(&p, stat)
+		return true, nil
+	case errors.Is(err, zk.ErrNoNode) && p.node == nil: // the bucket is missing, or the directory of the signals
+		r.unsend()
+		return false, r.e.prepareBucket(r.path)
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion):
+		r.unsend() // nothing has happened
+		return false, r.reread()
+	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrSessionMoved):
+		r.unsend()
+	}
+	r.e.cache.drop(r.path)
+	return false, failure(r.key, r.calls[0].Do, err)
+}
+
+// refresh reads the present time, and then the document.
+func (r *round) refresh(ctx context.Context) error {
+	at, err := r.e.clock.read(ctx, r.e)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = r.e.endedEarly(context.Background(), r.key)
+	}
+	if err != nil {
+		return readFailure(r.key, err)
+	}
+	if r.node, err = r.e.get(r.dir, r.key); err != nil {
+		return readFailure(r.key, err)
+	}
+	r.at, r.fresh = at, true
+	return nil
+}
+
+// reread reads the document after a conflict. The server that answers has seen the
+// transaction that failed, so the document is the one that it conflicted with.
+func (r *round) reread() error {
+	n, err := r.e.get(r.dir, r.key)
+	if err != nil {
+		r.e.cache.drop(r.path)
+		return readFailure(r.key, err)
+	}
+	r.node, r.fresh = n, false
+	if n != nil && n.at.zxid > r.at.zxid {
+		r.at = n.at
+	}
+	return nil
+}
+
+// divide executes calls one by one whose transaction would be too large.
+func (r *round) divide(size int) (done bool, _ error) {
+	if len(r.calls) == 1 {
+		return false, tooLargeError(r.key, size)
+	}
+	for _, x := range r.calls {
+		one := round{e: r.e, dir: r.dir, key: r.key, path: r.path, calls: []*call{x}}
+		one.run()
+	}
+	return true, nil
+}
+
+// send marks the calls as sent. It reports false if a caller has left meanwhile: then
+// none is marked.
+func (r *round) send() bool {
+	r.sent = true
+	for i, x := range r.calls {
+		if x.ctx.Err() != nil || !x.stage.CompareAndSwap(queued, sent) {
+			for _, y := range r.calls[:i] {
+				y.stage.CompareAndSwap(sent, queued)
+			}
+			r.sent = false
+			return false
+		}
+	}
+	return true
+}
+
+// unsend marks the calls as not sent, after a conflict.
+func (r *round) unsend() {
+	r.sent = false
+	for _, x := range r.calls {
+		x.stage.CompareAndSwap(sent, queued)
+	}
+}
+
+// fail ends all calls with an error.
+func (r *round) fail(err error) {
+	for _, x := range r.calls {
+		x.resolve(nil, err)
+	}
+}
+
+// committed answers the calls. What they did follows from the time and the id of the
+// transaction.
+func (r *round) committed(p *plan, stat *zk.Stat) {
+	at := momentOf(stat)
+	r.e.clock.saw(at)
+	after := p.before.clone()
+	answers, x := execute(after, p.commands, at)
+	if p.remove {
+		r.e.cache.drop(r.path)
+	} else {
+		n := &node{incarnation: p.incarnation, state: after, version: stat.Version, at: at}
+		r.e.cache.put(r.path, n)
+		r.e.cleaner.schedule(r.dir, r.key, n)
+	}
+	for i, c := range r.calls {
+		c.resolve(answers[i], nil)
+	}
+	// The transaction has notified those that seemed next before its time was known.
+	rest := slices.DeleteFunc(x.wakes, func(topic string) bool { return slices.Contains(p.signals, topic) })
+	_ = r.e.signal(rest) // a notification may be missing
+	r.discard(p.before, after)
+}
+
+// discard deletes the large result that a record had before the round, unless it still
+// has it.
+func (r *round) discard(before, after state) {
+	b, ok := before.(*recordState)
+	if !ok || b.blob() == nil {
+		return
+	}
+	if a, ok := after.(*recordState); ok && !a.usesBlob(b.blob().ID) {
+		r.e.discard(r.key, b.blob())
+	}
+}

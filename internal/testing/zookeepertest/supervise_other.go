@@ -1,0 +1,17 @@
+//go:build !linux
+
+package zookeepertest
+
+import "os/exec"
+
+// supervise starts cmd and waits for it. Outside Linux nothing ends the server
+// if the test binary is killed.
+func (s *Server) supervise(cmd *exec.Cmd, exited chan<- struct{}, started chan<- error) {
+	if err := cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	_ = cmd.Wait()
+	close(exited)
+}
