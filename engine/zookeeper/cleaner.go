@@ -37,10 +37,20 @@ func (c *cleaner) schedule(dir, key string, n *node) {
 	if last == 0 && !n.state.vacant() {
 		return // it does not expire
 	}
-	wait := min(duration(max(0, last-n.at.now)), longWait) + slack
+	wait := min(duration(last-n.at.now), longWait) + slack
+	if n.state.vacant() { // it stays for the fences that it has reserved
+		wait = time.Minute
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.due[documentName{dir, key}] = time.Now().Add(wait)
+}
+
+// cancel forgets a document that was removed.
+func (c *cleaner) cancel(dir, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.due, documentName{dir, key})
 }
 
 // take returns the documents that are due, and forgets them.
@@ -78,7 +88,7 @@ func (e *Engine) clean() {
 			}
 			if now.Sub(lastSweep) >= sweepEvery {
 				lastSweep = now
-				e.sweep(ctx)
+				e.tasks.start(func() { e.sweep(ctx) }) // may take minutes
 			}
 		}
 	}

@@ -38,20 +38,23 @@ func (r *round) plan() plan {
 		}
 	}
 	at.zxid++
-	removes := true
+	removes, tidies := true, true
 	for _, x := range r.calls {
 		p.commands = append(p.commands, x.command)
-		removes = removes && x.removes()
+		removes, tidies = removes && x.removes(), tidies && x.Do == doTidy
 	}
 	after := p.before.clone()
 	p.answers, p.effects = execute(after, p.commands, at)
+	// The next document at this key is created later than this one is removed, so its
+	// fences are higher, unless a reserve reaches that far.
+	p.remove = removes && r.node != nil && after.vacant() && after.fences() < moment{zxid: at.zxid + 1}.fence()
+	if removes && r.node == nil || tidies && !p.remove {
+		p.effects.changed = false
+	}
 	if !p.effects.changed {
 		return p
 	}
 	p.signals = p.effects.wakes[:min(len(p.effects.wakes), maxSignals)]
-	// The fence of the next document at this key comes from a later transaction than the
-	// one that removes this document.
-	p.remove = removes && r.node != nil && after.vacant() && after.fences() < moment{zxid: r.node.at.zxid + 2}.fence()
 	if p.incarnation == "" {
 		p.incarnation = rand.Text()[:12]
 	}
@@ -114,6 +117,19 @@ func (e *Engine) signal(topics []string) error {
 // topicPath returns the path of a topic.
 func (e *Engine) topicPath(topic string) string { return e.root + "/" + wakeDir + "/" + topic }
 
+// ensure creates a node unless it exists. It asks first: a user who may not create the
+// root may use one that exists.
+func (e *Engine) ensure(path string, data []byte) error {
+	exists, err := request(e, "exists", func(conn *zk.Conn) (bool, error) {
+		exists, _, err := conn.Exists(path)
+		return exists, err
+	})
+	if err != nil || exists {
+		return err
+	}
+	return e.create(path, data)
+}
+
 // prepare creates the root and the directories, unless they exist.
 func (e *Engine) prepare() error {
 	var made strings.Builder
@@ -123,12 +139,13 @@ func (e *Engine) prepare() error {
 		if made.String() == e.root {
 			data = []byte(rand.Text()) // identifies the data of the ensemble; see Incarnation
 		}
-		if err := e.create(made.String(), data); err != nil {
+		if err := e.ensure(made.String(), data); err != nil {
 			return failure("", "create "+made.String(), err)
 		}
 	}
+	// The clock and the directory of the signals come first: the others need them.
 	for _, dir := range []string{clockNode, wakeDir, locksDir, recordsDir, quotasDir, clientsDir, notesDir, resultsDir} {
-		if err := e.create(e.root+"/"+dir, nil); err != nil {
+		if err := e.ensure(e.root+"/"+dir, nil); err != nil {
 			return failure("", "create "+dir, err)
 		}
 	}

@@ -99,6 +99,9 @@ func readFailure(key string, err error) error {
 // endedEarly is the error of a call whose context or timeout has ended before anything
 // was sent that may take effect.
 func (e *Engine) endedEarly(ctx context.Context, key string) error {
+	if e.isClosing() {
+		return errClosed
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("zookeeper: %q: the context ended before anything was sent: %w", key, cause(ctx))
 	}

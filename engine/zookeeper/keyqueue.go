@@ -158,6 +158,11 @@ func (r *round) reread() error {
 		r.e.cache.drop(r.path)
 		return readFailure(r.key, err)
 	}
+	if r.node != nil && n != nil && n.at == r.node.at { // a directory was deleted
+		if err := r.e.prepare(); err != nil {
+			return readFailure(r.key, err)
+		}
+	}
 	r.node, r.fresh = n, false
 	if n != nil && n.at.zxid > r.at.zxid {
 		r.at = n.at
@@ -217,6 +222,7 @@ func (r *round) committed(p *plan, stat *zk.Stat) {
 	answers, x := execute(after, p.commands, at)
 	if p.remove {
 		r.e.cache.drop(r.path)
+		r.e.cleaner.cancel(r.dir, r.key)
 	} else {
 		n := &node{incarnation: p.incarnation, state: after, version: stat.Version, at: at}
 		r.e.cache.put(r.path, n)

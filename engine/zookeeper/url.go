@@ -194,7 +194,7 @@ func (a *address) dialer() zk.Dialer {
 		if err != nil {
 			return nil, err
 		}
-		return &boundedConn{conn, a.session}, nil
+		return &boundedConn{Conn: conn, longest: a.session}, nil
 	}
 }
 

@@ -79,7 +79,7 @@ func (e *Engine) Close() error {
 	e.close.Do(func() {
 		e.tasks.end()
 		close(e.closing)
-		e.session.conn.Close()
+		e.session.close()
 		e.tasks.running.Wait()
 	})
 	return nil

@@ -1,0 +1,145 @@
+package zookeeper_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/zookeeper"
+	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
+)
+
+// TestEnsemble puts one ensemble through its faults, one after the other: starting three
+// Java programs takes long.
+func TestEnsemble(t *testing.T) {
+	t.Parallel()
+	ensemble := zookeepertest.StartEnsemble(t)
+	e := open(t, ensemble.URL(), zookeeper.Session(2*time.Second))
+	other := open(t, ensemble.URL(), zookeeper.Session(2*time.Second))
+	t.Run("a lock is held at every server", func(t *testing.T) { lockAtEveryServer(t, ensemble) })
+	t.Run("a lock outlives the leader", func(t *testing.T) {
+		r := request(t, ann, "a")
+		first := granted(t, e, r)
+		waiter := request(t, bob, "b")
+		waiter.Kind, waiter.QueueLease = engine.Fair, time.Minute
+		busy(t, other, waiter)
+		wake, stop := other.Notify(waiter)
+		defer stop()
+		awaitWake(t, wake)
+		leader := ensemble.Leader()
+		leader.Kill()
+		eventually(t, "the holder renews", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
+		eventually(t, "the waiter is refused", func() bool { return isBusy(other, waiter) })
+		drain(wake)
+		eventually(t, "the holder releases", func() bool {
+			p, err := e.Release(context.Background(), r)
+			return err == nil && p.Outcome != engine.NotYours
+		})
+		awaitWake(t, wake)
+		if g := granted(t, other, waiter); g.Fence <= first.Fence {
+			t.Errorf("the fence went from %d to %d", first.Fence, g.Fence)
+		}
+		leader.Restart(t)
+		ensemble.AwaitAll()
+	})
+	t.Run("a lock outlives a server that hangs", func(t *testing.T) {
+		r := request(t, ann, "a")
+		granted(t, e, r)
+		follower := ensemble.Followers()[0]
+		follower.Stop()
+		defer follower.Cont()
+		eventually(t, "the holder renews", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
+		eventually(t, "another client is refused", func() bool { return isBusy(other, request(t, bob, "b")) })
+	})
+	ensemble.AwaitAll()
+	t.Run("without a majority no lock is granted", func(t *testing.T) {
+		r := request(t, ann, "a")
+		granted(t, e, r)
+		lost := ensemble.Followers()
+		for _, s := range lost {
+			s.Kill()
+		}
+		short := open(t, ensemble.URL(), zookeeper.Lazy(), zookeeper.Timeout(time.Second), zookeeper.Session(2*time.Second))
+		c := request(t, bob, "b")
+		c.Key += "other"
+		for range 3 {
+			start := time.Now()
+			if g, err := short.Acquire(context.Background(), c); err == nil || !engine.Temporary(err) {
+				t.Errorf("acquire without a majority: %+v, %v; want an error that is temporary", g, err)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("the call took %v, and its timeout is 1s", took)
+			}
+		}
+		for _, s := range lost {
+			s.Restart(t)
+		}
+		ensemble.AwaitAll()
+		eventually(t, "the holder renews", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
+		c.Retry = true
+		eventually(t, "the lock is granted", func() bool {
+			_, err := short.Acquire(context.Background(), c)
+			return err == nil
+		})
+	})
+	t.Run("a probe reports the servers and their roles", func(t *testing.T) {
+		h, err := e.Probe(t.Context())
+		if err != nil || h.Topology != zookeeper.Ensemble || len(h.Nodes) != 3 {
+			t.Fatalf("got %+v, %v; want three nodes of an ensemble", h, err)
+		}
+		primaries := 0
+		for _, n := range h.Nodes {
+			if n.Err != nil || n.Version == "" {
+				t.Errorf("node %+v, want no error", n)
+			}
+			if n.Role == engine.Primary {
+				primaries++
+			}
+		}
+		if primaries != 1 {
+			t.Errorf("%d primaries in %+v, want one", primaries, h.Nodes)
+		}
+		one := open(t, "zk://"+strings.Split(strings.TrimPrefix(ensemble.URL(), "zk://"), ",")[0])
+		if h, err := one.Probe(t.Context()); err != nil || h.Topology != zookeeper.Ensemble {
+			t.Errorf("through one of the servers: %+v, %v; want an ensemble", h, err)
+		}
+	})
+}
+
+// lockAtEveryServer requires that a lock and its release are seen at every server at
+// once, also at those that lag behind the leader.
+func lockAtEveryServer(t *testing.T, ensemble *zookeepertest.Ensemble) {
+	var engines []*zookeeper.Engine
+	for _, s := range ensemble.Servers {
+		engines = append(engines, open(t, s.URL()))
+	}
+	for i := range 60 {
+		holder, next := engines[i%3], engines[(i+1)%3]
+		r := request(t, ann, "a")
+		granted(t, holder, r)
+		busy(t, next, request(t, bob, "b"))
+		released(t, holder, r, engine.Released)
+		if l := inspect(t, next, r.Key); len(l.Holders) > 0 {
+			t.Fatalf("after the release another server lists the holders %+v", l.Holders)
+		}
+		c := request(t, bob, "b")
+		granted(t, next, c)
+		released(t, engines[(i+2)%3], c, engine.Released)
+	}
+}
+
+func isBusy(e engine.Engine, r engine.Request) bool {
+	_, err := e.Acquire(context.Background(), r)
+	var busy *engine.BusyError
+	return errors.As(err, &busy)
+}
+
+func drain(wake <-chan struct{}) {
+	select {
+	case <-wake:
+	default:
+	}
+}
