@@ -14,6 +14,7 @@ type Prober interface {
 
 // Health is the state of an engine.
 type Health struct {
+	Product  Product // the software of the nodes; empty for engines without servers of their own
 	Topology Topology
 	Nodes    []Node   // the nodes of this engine itself
 	Parts    []Health // the engines it is made of
@@ -34,6 +35,17 @@ type Health struct {
 	Acks string
 }
 
+// A Product is the software that an engine's servers run.
+type Product string
+
+// The products.
+const (
+	Redis      Product = "redis" // or Valkey
+	PostgreSQL Product = "postgresql"
+	Etcd       Product = "etcd"
+	ZooKeeper  Product = "zookeeper"
+)
+
 // A Topology is how the servers of an engine are arranged.
 type Topology string
 
@@ -43,6 +55,7 @@ const (
 	Standalone Topology = "standalone"
 	Sentinel   Topology = "sentinel"
 	Cluster    Topology = "cluster"
+	Ensemble   Topology = "ensemble" // servers that elect a leader; a majority agrees to each change
 	Quorum     Topology = "quorum"
 	Standby    Topology = "standby"
 )
@@ -75,6 +88,13 @@ type Node struct {
 	MinReplicas int    // of a primary: replicas it needs to accept writes
 
 	Slots int // of a primary in a cluster: the slots that it serves
+
+	Connections    int // open connections of all clients; zero means unknown
+	MaxConnections int // how many the server accepts
+
+	// Settings are further settings of the server that locks and records depend on, by the
+	// server's own names, such as idle_in_transaction_session_timeout.
+	Settings map[string]string
 
 	Denied []string // commands and channels that the engine needs and its user may not use, such as &interlock_client:*
 	Err    error    // why the report is incomplete

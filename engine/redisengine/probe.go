@@ -76,7 +76,7 @@ type endpoint struct {
 
 // health asks all servers. A server that has not answered when ctx is done has an error.
 func (s *Topology) health(ctx context.Context) engine.Health {
-	h := engine.Health{Topology: s.Topology}
+	h := engine.Health{Product: engine.Redis, Topology: s.Topology}
 	var endpoints []endpoint
 	switch s.Topology {
 	case engine.Sentinel:

@@ -66,7 +66,7 @@ func (c *Config) Prefix() string {
 
 // An Engine stores locks and records. One of URL, Quorum and Standby is set.
 type Engine struct {
-	URL     string   // "memory" or a URL of engine/redisengine
+	URL     string   // "memory" or the URL of an engine
 	Quorum  []string // three or more URLs of independent servers
 	Standby []string // two URLs; the first is in use until an operator switches
 

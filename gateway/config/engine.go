@@ -13,12 +13,43 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// engineURL matches the URLs of engine/redisengine, without checking their hosts.
-var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$`)
+// engineURL matches the URLs of the engines, without checking their hosts.
+var engineURL = regexp.MustCompile(`^(rediss?(\+sentinel|\+cluster)?|postgres(ql)?|etcds?|zks?)://[^\s/]\S*$`)
+
+// schemes are the beginnings of URLs that a wrong one may be meant as.
+var schemes = []string{"redis", "rediss", "redis+sentinel", "redis+cluster", "postgres", "postgresql", "etcd", "etcds", "zk", "zks", "zookeeper"}
+
+// examples are what to write, by the first letters of a scheme.
+var examples = []struct{ scheme, url string }{
+	{"redis", "redis://host:6379"}, {"postgres", "postgres://user@host:5432/db"}, {"etcd", "etcd://host:2379"}, {"zk", "zk://host:2181"},
+}
+
+// exampleOf returns the example for a URL, that of Redis for unknown ones.
+func exampleOf(url string) string {
+	for _, e := range examples {
+		if strings.HasPrefix(url, e.scheme) {
+			return e.url
+		}
+	}
+	return examples[0].url
+}
+
+// meantScheme returns the scheme that the author of an unknown URL probably meant, or "".
+func meantScheme(s string) string {
+	scheme, _, ok := strings.Cut(s, "://")
+	if !ok || slices.Contains(schemes[:len(schemes)-1], scheme) {
+		return ""
+	}
+	meant := rule.Meant(strings.ToLower(scheme), schemes)
+	if meant == "zookeeper" || scheme == "zookeeper" {
+		return "zk"
+	}
+	return meant
+}
 
 // engineField accepts one URL, or a quorum or standby of several.
 var engineField = field[Config]{
-	name: "engine", description: "Stores locks and records: memory, a redis URL, or quorum or standby with a list of URLs.",
+	name: "engine", description: "Stores locks and records: memory, the URL of a redis, postgres, etcd or zk engine, or quorum or standby with a list of URLs.",
 	read: func(r *reader, c *Config, n *node) {
 		// The default engine must not remain beside a quorum or standby.
 		if n.kind == mapping {
@@ -94,49 +125,79 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 	case s == "memory" && memory:
 		return s, true
 	case engineURL.MatchString(s):
-		if bad := badServers(s); bad != "" {
-			r.errorf(n.at, BadValue, "write redis://host:6379, with a port from 1 to 65535 and a number for the database", "engine: %s", bad)
+		if bad, hint := badServers(s); bad != "" {
+			r.errorf(n.at, BadValue, hint, "engine: %s", bad)
 			return "", false
 		}
 		return s, true
 	case s == "memory":
-		r.errorf(n.at, Conflict, "use redis URLs, or engine: memory by itself", "memory exists in one process only, and cannot be part of a quorum or standby")
+		r.errorf(n.at, Conflict, "use URLs such as redis://host:6379, or engine: memory by itself", "memory exists in one process only, and cannot be part of a quorum or standby")
 	case rule.Meant(s, []string{"memory"}) != "":
 		r.errorf(n.at, BadValue, "did you mean memory?", "engine: %s is not known", quote(s))
-	case s == "redis":
-		r.errorf(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis is not a URL")
+	case slices.Contains(products, strings.ToLower(s)):
+		r.errorf(n.at, BadValue, "write "+strings.Replace(exampleOf(productScheme(s)), "host", "127.0.0.1", 1), "engine: %s is not a URL", s)
+	case meantScheme(s) != "":
+		r.errorf(n.at, BadValue, "did you mean "+meantScheme(s)+"://?", "engine: %s is not known", quote(redact(s)))
 	// In a list in brackets, the commas of a cluster URL separate items.
 	case !memory:
-		r.errorf(n.at, BadValue, "write redis://host:6379, in quotes if it contains commas", "engine: %s is not a redis URL", quote(redact(s)))
+		r.errorf(n.at, BadValue, "write redis://host:6379, in quotes if it contains commas", "engine: %s is not the URL of an engine", quote(redact(s)))
 	default:
-		r.errorf(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster or redis+cluster://a,b", "engine: %s is not known", quote(redact(s)))
+		r.errorf(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster, redis+cluster://a,b, postgres://user@host:5432/db, etcd://a,b,c or zk://a,b,c", "engine: %s is not known", quote(redact(s)))
 	}
 	return "", false
 }
 
-// badServers returns what is wrong with the hosts and the database of a URL, or "". The
+// products are the words that are written in place of a URL.
+var products = []string{"redis", "postgres", "postgresql", "etcd", "zk", "zookeeper"}
+
+// productScheme returns the scheme of a product.
+func productScheme(s string) string {
+	if s = strings.ToLower(s); s == "zookeeper" {
+		return "zk"
+	}
+	return s
+}
+
+// badServers returns what is wrong with the hosts of a URL, or with its path, and a hint. The
 // engine checks the rest when it is opened.
-func badServers(s string) string {
+func badServers(s string) (bad, hint string) {
 	scheme, rest, _ := strings.Cut(s, "://")
 	rest, _, _ = strings.Cut(rest, "?")
 	hosts, path, _ := strings.Cut(rest[strings.LastIndexByte(rest, '@')+1:], "/")
+	hint = "write " + exampleOf(scheme) + ", with a port from 1 to 65535"
+	if strings.HasPrefix(scheme, "redis") {
+		hint += " and a number for the database"
+	}
 	for host := range strings.SplitSeq(hosts, ",") {
-		name, port := host, "6379"
-		if strings.Contains(strings.TrimPrefix(host, "["), ":") && !strings.HasSuffix(host, "]") {
-			var err error
-			if name, port, err = net.SplitHostPort(host); err != nil {
-				return quote(host) + " is not host:port"
-			}
-		}
-		if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
-			return quote(port) + " is not a port"
-		}
-		if name == "" {
-			return "the URL has no host"
+		if bad := badHost(host); bad != "" {
+			return bad, hint
 		}
 	}
-	if _, err := strconv.ParseUint(path, 10, 16); path != "" && err != nil && !strings.Contains(scheme, "sentinel") {
-		return quote(path) + " is not the number of a database"
+	switch _, err := strconv.ParseUint(path, 10, 16); {
+	case strings.HasPrefix(scheme, "redis") && path != "" && err != nil && !strings.Contains(scheme, "sentinel"):
+		return quote(path) + " is not the number of a database", hint
+	case strings.HasPrefix(scheme, "etcd") && strings.Trim(path, "/") != "":
+		return "the URL of etcd has the path " + quote(path), "leave the path out; ?prefix= sets the prefix of the keys"
+	case strings.HasPrefix(scheme, "postgres") && strings.Contains(path, "/"):
+		return quote(path) + " is not the name of a database", hint
+	}
+	return "", ""
+}
+
+// badHost returns what is wrong with host or host:port, or "".
+func badHost(host string) string {
+	name, port := host, "1"
+	if strings.Contains(strings.TrimPrefix(host, "["), ":") && !strings.HasSuffix(host, "]") {
+		var err error
+		if name, port, err = net.SplitHostPort(host); err != nil {
+			return quote(host) + " is not host:port"
+		}
+	}
+	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
+		return quote(port) + " is not a port"
+	}
+	if name == "" {
+		return "the URL has no host"
 	}
 	return ""
 }
@@ -158,10 +219,11 @@ func (r *reader) checkEngine(e *Engine, n *node) {
 }
 
 // password and parameter match the secrets in a URL. A password may contain an @, and if
-// it was not encoded, also a slash; a port contains neither.
+// it was not encoded, also a slash; a port contains neither. The parameter listen of
+// PostgreSQL is a URL with a password of its own, often escaped.
 var (
 	password  = regexp.MustCompile(`(://[^/@\s]*?:)(?:[^/\s]*[^0-9/\s][^/\s]*/\S*|[^/\s]+)@`)
-	parameter = regexp.MustCompile(`(?i)([?&;][^=&;\s]*(?:pass|secret|token|auth)[^=&;\s]*=)[^&\s"',\]}]+`)
+	parameter = regexp.MustCompile(`(?i)([?&;][^=&;\s]*(?:pass|secret|token|auth|listen)[^=&;\s]*=)[^&\s"',\]}]+`)
 )
 
 // redact replaces the passwords in a URL, or in a line with URLs, with ***.

@@ -197,3 +197,22 @@ func TestRulesThatAreReached(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryEngineIsAccepted(t *testing.T) {
+	for _, url := range []string{
+		"memory", "rediss://a", "redis+cluster://a,b", "postgres://me@a:5432/shop?sslmode=disable", "postgresql://a,b:5433/shop", "postgres://[::1]:5432/shop",
+		"etcd://a:2379,b:2379,c", "etcds://a/?prefix=shop/", "zk://a:2181,b:2181,c:2181/locks/shop", "zks://a",
+	} {
+		if c := mustParse(t, "engine: '"+url+"'\nto: http://a\nrules: []\n"); c.Engine.URL != url {
+			t.Errorf("the engine is %q, want %q", c.Engine.URL, url)
+		}
+	}
+	c := mustParse(t, "engine: {standby: ['postgres://a/shop', 'etcd://b,c,d']}\nto: http://a\nrules: []\n")
+	if got := strings.Join(c.Engine.Standby, " "); got != "postgres://a/shop etcd://b,c,d" {
+		t.Errorf("the sides are %q, want both engines", got)
+	}
+	c = mustParse(t, "engine: {quorum: [redis://a, 'postgres://b/shop', 'zk://c,d,e']}\nto: http://a\nrules: []\n")
+	if len(c.Engine.Quorum) != 3 {
+		t.Errorf("the nodes are %q, want three", c.Engine.Quorum)
+	}
+}

@@ -200,7 +200,9 @@ func TestSecretsAreNotShown(t *testing.T) {
 func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
 	for _, url := range []string{
 		"redis://:hunter2@a:6379/0", "redis://me:hun@hunter2@a:6379/0", "redis+sentinel://a,b,c/main?sentinel_password=hunter2&timeout=2s",
-		"redis+sentinel://me:hunter2@a,b,c/main?SENTINEL_PASSWORD=hunter2",
+		"redis+sentinel://me:hunter2@a,b,c/main?SENTINEL_PASSWORD=hunter2", "postgres://me:hunter2@a:5432,b:5432/shop?schema=locks",
+		"postgresql://a/shop?password=hunter2&timeout=2s", "postgres://pooler:6432/shop?listen=postgres%3A%2F%2Fme%3Ahunter2%40a%2Fshop&timeout=2s",
+		"postgres://a/shop?user=me&sslpassword=hunter2", "etcds://root:hunter2@a:2379,b,c?prefix=shop/", "zk://me:hunter2@a:2181,b/locks?session=6s",
 	} {
 		c := mustParse(t, "engine: '"+url+"'\nto: http://b\nrules: []\n")
 		if printed := string(c.Print(false)); strings.Contains(printed, "hunter2") || strings.Contains(url, "timeout") && !strings.Contains(printed, "timeout=2s") {

@@ -61,7 +61,7 @@ func (p *program) root() *cobra.Command {
 	root.PersistentPreRunE = p.check
 	choices(root, "color", "auto", "always", "never")
 	choices(root, "lang", "en", "zh")
-	root.AddCommand(p.demo(), p.switchSides(), p.doctor(), p.version())
+	root.AddCommand(p.demo(), p.switchSides(), p.doctor(), p.engines(), p.version())
 	root.AddCommand(p.exec(), p.lock(), p.keys(), p.storm(), p.completion())
 	root.AddCommand(p.proxy(), p.serve(), p.alertRelay())
 	root.AddCommand(p.config())

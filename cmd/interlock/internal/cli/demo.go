@@ -141,7 +141,7 @@ func (p *program) engineAddress(c *cobra.Command, f *demoFlags) (address, from s
 // unreachableError.
 func (p *program) open(c *cobra.Command, address, from string) (backend.Engine, error) {
 	if !backend.Known(address) {
-		return nil, p.misuse(c, p.say(i18n.NotEngineURL, from), "")
+		return nil, p.notEngineURL(c, address, from)
 	}
 	e, err := backend.Open(c.Context(), address, false)
 	switch {

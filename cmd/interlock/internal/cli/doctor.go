@@ -39,6 +39,7 @@ func (p *program) doctor() *cobra.Command {
 		Short: p.say(i18n.AboutDoctor),
 		Long:  p.say(i18n.AboutDoctorLong),
 		Example: "  interlock doctor --engine redis://localhost:6379\n" +
+			"  interlock doctor --engine postgres://localhost:5432/shop\n" +
 			"  interlock doctor --engine 'redis+sentinel://a,b,c/mymaster?acks=any' --lease 10s --json\n" +
 			"  interlock doctor --engine redis://a --engine redis://b --engine redis://c",
 		Args: p.noArgs,
@@ -98,7 +99,7 @@ func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 	}
 	for _, url := range f.urls {
 		if !backend.Known(url) {
-			return p.misuse(c, p.say(i18n.NotEngineURL, from), "")
+			return p.notEngineURL(c, url, from)
 		}
 	}
 	return nil

@@ -111,8 +111,8 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 		// Without either, f.Engine stays empty: the embedded engine.
 		f.Engine = p.getenv(engineVariable)
 	}
-	// Checked before the address becomes a reference to the variable.
-	wrong := f.Engine != "" && !backend.Known(f.Engine)
+	// Checked below, after the address has become a reference to the variable.
+	typed := f.Engine
 	if f.Engine != "" && !c.Flag("engine").Changed {
 		f.Engine = "${" + engineVariable + "}" // --print-config must not print a password
 	}
@@ -121,8 +121,8 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 		return p.misuse(c, p.say(i18n.Missing, "--to"), "")
 	case len(f.Once) > 0 && f.RulesFile != "":
 		return p.misuse(c, p.say(i18n.NotBoth, "once", "rules"), "")
-	case wrong:
-		return p.misuse(c, p.say(i18n.NotEngineURL, p.engineFrom(c)), "")
+	case typed != "" && !backend.Known(typed):
+		return p.notEngineURL(c, typed, p.engineFrom(c))
 	case !address(f.Listen):
 		return p.badValue(c, "listen", f.Listen, p.say(i18n.AnAddress, "127.0.0.1:8080"))
 	case f.Admin != serve.Off && !address(f.Admin):

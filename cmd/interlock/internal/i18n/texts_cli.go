@@ -30,8 +30,8 @@ the command gets its trace in TRACEPARENT.`,
 	FlagGrace     = Text{"time between SIGTERM and SIGKILL after the lock was lost", "锁丢失后，SIGTERM 与 SIGKILL 之间的时间"}
 
 	EngineMissing = Text{
-		"no engine: set --engine or %s, such as redis://localhost:6379; other processes cannot use the embedded engine",
-		"缺少引擎：请给出 --engine 或设置 %s，例如 redis://localhost:6379；内嵌引擎对别的进程不起作用",
+		"no engine: set --engine or %s, such as redis://localhost:6379 or postgres://localhost:5432/shop; other processes cannot use the embedded engine",
+		"缺少引擎：请给出 --engine 或设置 %s，例如 redis://localhost:6379 或 postgres://localhost:5432/shop；内嵌引擎对别的进程不起作用",
 	}
 	NeededHint     = Text{"start its server, or correct %s", "启动它的服务器，或改正 %s"}
 	KeyMissing     = Text{"the key is missing", "缺少 key"}

@@ -8,10 +8,10 @@ var (
 	}
 	AboutDoctorLong = Text{
 		`Doctor reads the version, settings and clock of every server behind a URL, including
-replicas and sentinels. It reports what locks on them guarantee, the problems, and the
+replicas, sentinels and the members of a cluster. It reports what locks on them guarantee, the problems, and the
 commands that fix them. It changes nothing. Several --engine are examined as a quorum of
 independent servers.`,
-		`doctor 向 URL 指向的每台服务器（包括副本和哨兵）询问版本、配置和时钟，
+		`doctor 向 URL 指向的每台服务器（包括副本、哨兵和集群成员）询问版本、配置和时钟，
 说明在上面的锁能保证什么、哪里不对、该输入什么命令。它不改动任何东西。
 给出多个 --engine 时，按互相独立的服务器组成的仲裁来检查。`,
 	}
@@ -52,8 +52,8 @@ independent servers.`,
 	DoctorUnreachable   = Text{"no server is reachable", "连不上任何服务器"}
 	DoctorEngineMissing = Text{"no engine: set --engine, such as redis://localhost:6379", "请指明引擎：--engine redis://localhost:6379"}
 	NotEngineURL        = Text{
-		"%s must be a URL such as redis://localhost:6379, redis+sentinel://host1,host2,host3/mymaster or redis+cluster://host1,host2",
-		"%s 应为 redis://localhost:6379、redis+sentinel://host1,host2,host3/mymaster 或 redis+cluster://host1,host2 这样的地址",
+		"%s must be a URL such as redis://localhost:6379, redis+sentinel://host1,host2,host3/mymaster, redis+cluster://host1,host2, postgres://user@localhost:5432/db, etcd://host1:2379,host2:2379 or zk://host1:2181,host2:2181",
+		"%s 应为 redis://localhost:6379、redis+sentinel://host1,host2,host3/mymaster、redis+cluster://host1,host2、postgres://user@localhost:5432/db、etcd://host1:2379,host2:2379 或 zk://host1:2181,host2:2181 这样的地址",
 	}
 )
 

@@ -94,8 +94,8 @@ var (
 	WarningPrefix = Text{"warning: ", "警告："}
 	WarningsTitle = Text{"before production:", "正式使用之前："}
 	WarningMemory = Text{
-		"records are stored in this process: they are lost on a restart and not shared with other processes; use Redis",
-		"记录只在本进程内：别的进程、或重启后的本进程都不知道；请用 Redis",
+		"records are stored in this process: they are lost on a restart and not shared with other processes; use an engine with a server, such as Redis or PostgreSQL",
+		"记录只在本进程内：别的进程、或重启后的本进程都不知道；请使用带服务器的引擎，如 Redis 或 PostgreSQL",
 	}
 	WarningNoPrincipal = Text{
 		"all users share one key space: a client that sends another user's key gets that user's response; configure a principal",
