@@ -1,5 +1,7 @@
 package doctor
 
+import "maps"
+
 // A Code names a kind of finding. Codes do not change between versions.
 type Code string
 
@@ -39,6 +41,24 @@ const (
 	QuorumSame         Code = "quorum-same"
 	QuorumReplica      Code = "quorum-replica"
 	Notice             Code = "notice"
+
+	FsyncOff           Code = "fsync-off"
+	AsyncCommit        Code = "async-commit"
+	AsyncReplica       Code = "async-replica"
+	SyncReplicaMissing Code = "sync-replica-missing"
+	ReadOnly           Code = "read-only"
+	SchemaVersion      Code = "schema"
+	Connections        Code = "connections"
+	Privileges         Code = "privileges"
+	IdleTransaction    Code = "idle-transaction"
+	Isolation          Code = "isolation"
+	OneMember          Code = "one-member"
+	OneAddress         Code = "one-address"
+	NoSpace            Code = "no-space"
+	AlmostNoSpace      Code = "almost-no-space"
+	Alarm              Code = "alarm"
+	FourLetterWords    Code = "four-letter-words"
+	OldServer          Code = "old-server"
 )
 
 // An entry contains the texts of a kind of finding. Only seen takes arguments.
@@ -48,9 +68,21 @@ type entry struct {
 	commands        []string
 }
 
-// catalogue contains all kinds of findings. CONFIG REWRITE follows CONFIG SET, which
-// alone would not survive a restart.
-var catalogue = map[Code]entry{
+// catalogue contains all kinds of findings.
+var catalogue = joined(general, databases, ensembles)
+
+// joined returns the union of several catalogues.
+func joined(parts ...map[Code]entry) map[Code]entry {
+	all := make(map[Code]entry)
+	for _, part := range parts {
+		maps.Copy(all, part)
+	}
+	return all
+}
+
+// general contains findings about Redis, and about every engine. CONFIG REWRITE follows
+// CONFIG SET, which alone would not survive a restart.
+var general = map[Code]entry{
 	Eviction: {Fail,
 		Text{"maxmemory-policy is %s, with maxmemory %s", "maxmemory-policy 为 %s，maxmemory 为 %s"},
 		Text{"when memory is full, the server evicts held locks and grants them again",

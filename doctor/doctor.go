@@ -102,7 +102,9 @@ func reached(h engine.Health) bool {
 type exam struct {
 	lease, timeout time.Duration // limits of clock differences and latencies are fractions of them
 	acks           string        // the acks setting of the engine being examined
-	inQuorum       bool          // the engine being examined is a node of a quorum, so it may fail alone
+	product        engine.Product
+	mayFail        bool // the engine being examined has a majority without each single server
+	inQuorum       bool // the engine being examined is a node of a quorum, so it may fail alone
 	findings       []Finding
 }
 
@@ -114,6 +116,8 @@ func (x *exam) engine(h engine.Health, name string) {
 	if h.Timeout > 0 {
 		x.timeout = h.Timeout
 	}
+	x.product = productOf(h)
+	x.mayFail = consensus(x.product) && len(h.Nodes) > 1
 	for _, text := range h.Notices {
 		x.find(Notice, name, text)
 	}
@@ -123,12 +127,14 @@ func (x *exam) engine(h engine.Health, name string) {
 	for _, n := range h.Nodes {
 		x.node(h.Topology, n)
 	}
-	switch h.Topology {
-	case engine.Sentinel:
+	switch {
+	case consensus(x.product):
+		x.ensemble(h)
+	case h.Topology == engine.Sentinel:
 		x.sentinels(h)
-	case engine.Cluster:
+	case h.Topology == engine.Cluster:
 		x.cluster(h)
-	case engine.Quorum:
+	case h.Topology == engine.Quorum:
 		x.quorum(h)
 	}
 	// Each server has been examined by itself. This compares them with each other.

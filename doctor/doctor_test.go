@@ -75,6 +75,34 @@ func quorum(addrs ...string) engine.Health {
 	return h
 }
 
+// postgres returns a healthy server of PostgreSQL, with a change.
+func postgres(change func(*engine.Node)) engine.Health {
+	n := goodExcept(change)
+	if n.Version == "7.0.15" {
+		n.Version = "15.8 (Debian 15.8-0+deb12u1)"
+	}
+	return engine.Health{Product: engine.PostgreSQL, Topology: engine.Standalone, Nodes: []engine.Node{n}}
+}
+
+// members returns a healthy etcd or ZooKeeper, with a change of its first server.
+func members(p engine.Product, change func(*engine.Node), addrs ...string) engine.Health {
+	h := engine.Health{Product: p, Topology: engine.Ensemble}
+	if len(addrs) == 1 {
+		h.Topology = engine.Standalone
+	}
+	for i, addr := range addrs {
+		n := engine.Node{Addr: addr, ID: addr, Role: engine.Replica, Linked: true, Version: "3.7.3", Latency: time.Millisecond, AppendOnly: "always"}
+		if i == 0 {
+			n.Role = engine.Primary
+			change(&n)
+		}
+		h.Nodes = append(h.Nodes, n)
+	}
+	return h
+}
+
+func unchanged(*engine.Node) {}
+
 // changed returns an engine with a change.
 func changed(h engine.Health, change func(*engine.Health)) engine.Health {
 	change(&h)
@@ -169,6 +197,58 @@ var cases = []struct {
 	{"a quorum whose clocks differ", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[0].Nodes[0].Offset, h.Parts[1].Nodes[0].Offset = 200*time.Millisecond, -200*time.Millisecond
 	}), "warn clocks-apart"},
+	{"a healthy PostgreSQL", postgres(unchanged), ""},
+	{"PostgreSQL with a synchronous replica", postgres(func(n *engine.Node) { n.Replicas, n.MinReplicas = 2, 1 }), ""},
+	{"PostgreSQL without fsync", postgres(func(n *engine.Node) { n.AppendOnly = "no-sync" }), "warn fsync-off"},
+	{"PostgreSQL without synchronous commits", postgres(func(n *engine.Node) { n.AppendOnly = "everysec" }), "warn async-commit"},
+	{"PostgreSQL with an asynchronous replica", postgres(func(n *engine.Node) { n.Replicas = 1 }), "warn async-replica"},
+	{"PostgreSQL that waits for a replica", postgres(func(n *engine.Node) { n.MinReplicas = 1 }), "fail sync-replica-missing"},
+	{"a replica of PostgreSQL", postgres(func(n *engine.Node) { n.Role = engine.Replica }), "fail read-only"},
+	{"PostgreSQL without a schema", postgres(func(n *engine.Node) {
+		n.Err = errors.New(`postgres: schema "interlock" is missing or incomplete: run interlock engine migrate URL`)
+	}), "fail schema"},
+	{"PostgreSQL with few connections left", postgres(func(n *engine.Node) { n.Connections, n.MaxConnections = 90, 100 }), "warn connections"},
+	{"a user of PostgreSQL with few permissions", postgres(func(n *engine.Node) { n.Denied = []string{"DELETE ON interlock.hold"} }), "fail privileges"},
+	{"PostgreSQL with transactions that never time out", postgres(func(n *engine.Node) {
+		n.Settings = map[string]string{"idle_in_transaction_session_timeout": "0", "default_transaction_isolation": "read committed"}
+	}), "note idle-transaction"},
+	{"PostgreSQL with another isolation", postgres(func(n *engine.Node) {
+		n.Settings = map[string]string{"default_transaction_isolation": "serializable"}
+	}), "note isolation"},
+	{"an old PostgreSQL", postgres(func(n *engine.Node) { n.Version = "9.6.24" }), "fail old-server"},
+	{"a distant PostgreSQL whose clock is ahead", postgres(func(n *engine.Node) { n.Offset, n.Latency = 5*time.Second, 250*time.Millisecond }), "warn clock, warn latency"},
+	{"a quorum of PostgreSQL servers", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+		for i := range h.Parts {
+			h.Parts[i].Product, h.Parts[i].Nodes[0].Version = engine.PostgreSQL, "15.8"
+		}
+		h.Parts[0].Nodes[0].AppendOnly = "everysec"
+	}), "note async-commit"},
+
+	{"a healthy etcd", members(engine.Etcd, unchanged, "a:1", "b:1", "c:1"), ""},
+	{"one etcd server", members(engine.Etcd, unchanged, "a:1"), "warn one-member"},
+	{"an unreachable etcd server", members(engine.Etcd, func(n *engine.Node) { n.Err = errRefused }, "a:1"), "fail unreachable"},
+	{"two etcd servers", members(engine.Etcd, unchanged, "a:1", "b:1"), "warn quorum-few"},
+	{"four etcd servers, two on one host", members(engine.Etcd, unchanged, "a:1", "a:2", "c:1", "d:1"), "warn quorum-host, note quorum-even"},
+	{"etcd that lost a minority", members(engine.Etcd, func(n *engine.Node) { n.Err = errRefused }, "a:1", "b:1", "c:1"), "warn unreachable"},
+	{"etcd that lost its majority", changed(members(engine.Etcd, func(n *engine.Node) { n.Err = errRefused }, "a:1", "b:1", "c:1"), func(h *engine.Health) {
+		h.Nodes[1].Err = errRefused
+	}), "fail quorum-away, warn unreachable, warn unreachable"},
+	{"a full etcd", members(engine.Etcd, func(n *engine.Node) { n.Alarms = []string{"NOSPACE"} }, "a:1", "b:1", "c:1"), "fail no-space"},
+	{"a full etcd whose probe reports an error", members(engine.Etcd, func(n *engine.Node) {
+		n.Err = errors.New("etcd: a:1 reports: memberID:7 alarm:NOSPACE ")
+	}, "a:1", "b:1", "c:1"), "fail no-space"},
+	{"a damaged etcd", members(engine.Etcd, func(n *engine.Node) { n.Err = errors.New("etcd: a:1 reports: memberID:7 alarm:CORRUPT ") }, "a:1", "b:1", "c:1"), "fail alarm"},
+	{"an etcd with an alarm", members(engine.Etcd, func(n *engine.Node) { n.Alarms = []string{"CORRUPT"} }, "a:1", "b:1", "c:1"), "fail alarm"},
+	{"an almost full etcd", members(engine.Etcd, func(n *engine.Node) { n.MaxMemory, n.UsedMemory = 2<<30, 19<<27 }, "a:1", "b:1", "c:1"), "warn almost-no-space"},
+	{"an old etcd", members(engine.Etcd, func(n *engine.Node) { n.Version = "3.4.20" }, "a:1", "b:1", "c:1"), "fail old-server"},
+	{"etcd that does not name its product", changed(members("", unchanged, "a:1", "b:1", "c:1"), func(h *engine.Health) { h.Topology = engine.Quorum }), ""},
+
+	{"a healthy ZooKeeper", members(engine.ZooKeeper, func(n *engine.Node) { n.Offset = 20 * time.Millisecond }, "a:1", "b:1", "c:1"), ""},
+	{"ZooKeeper whose leader's clock is ahead", members(engine.ZooKeeper, func(n *engine.Node) { n.Offset = 5 * time.Second }, "a:1", "b:1", "c:1"), "warn clock"},
+	{"one ZooKeeper server", members(engine.ZooKeeper, unchanged, "a:1"), "warn one-member"},
+	{"one of several ZooKeeper servers", changed(members(engine.ZooKeeper, unchanged, "a:1"), func(h *engine.Health) { h.Topology = engine.Ensemble }), "warn one-address"},
+	{"ZooKeeper without mntr", members(engine.ZooKeeper, func(n *engine.Node) { n.Denied = []string{"mntr"} }, "a:1", "b:1", "c:1"), "note four-letter-words"},
+
 	{"a standby with a notice", engine.Health{
 		Topology: engine.Standby, Notices: []string{"the primary is active (epoch 0)"},
 		Parts: []engine.Health{standalone(good("a:1")), standalone(good("b:1"))},
@@ -227,6 +307,12 @@ func TestGuarantees(t *testing.T) {
 		{"sentinels without acks", changed(sentinel(), func(h *engine.Health) { h.Acks = "" }), []doctor.Row{doctor.Failover}},
 		{"a cluster whose primary writes without replicas", changed(cluster(), func(h *engine.Health) { h.Nodes[2].MinReplicas = 0 }), []doctor.Row{doctor.Failover}},
 		{"a quorum", quorum("a:1", "b:1", "c:1"), []doctor.Row{doctor.Majority}},
+		{"PostgreSQL", postgres(unchanged), []doctor.Row{doctor.PostgresSync}},
+		{"PostgreSQL with a synchronous replica", postgres(func(n *engine.Node) { n.Replicas, n.MinReplicas = 1, 1 }), []doctor.Row{doctor.PostgresSync}},
+		{"PostgreSQL with an asynchronous replica", postgres(func(n *engine.Node) { n.Replicas = 1 }), []doctor.Row{doctor.PostgresAsync}},
+		{"PostgreSQL without synchronous commits", postgres(func(n *engine.Node) { n.AppendOnly = "everysec" }), []doctor.Row{doctor.PostgresAsync}},
+		{"etcd", members(engine.Etcd, unchanged, "a:1", "b:1", "c:1"), []doctor.Row{doctor.EtcdCluster}},
+		{"ZooKeeper", members(engine.ZooKeeper, unchanged, "a:1"), []doctor.Row{doctor.Ensemble}},
 		{"a standby", engine.Health{Topology: engine.Standby, Parts: []engine.Health{sentinel(), standalone(good("a:1"))}},
 			[]doctor.Row{doctor.TwoSides, doctor.FailoverAck, doctor.FileAlways}},
 	} {

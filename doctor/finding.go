@@ -1,6 +1,10 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/engine"
+)
 
 // A Finding is a problem or a notice about an engine.
 type Finding struct {
@@ -68,6 +72,9 @@ func (x *exam) find(c Code, node string, args ...any) {
 // findAs is find with a severity other than the catalogue's.
 func (x *exam) findAs(s Severity, c Code, node string, args ...any) {
 	e := catalogue[c]
+	if c == Latency && x.product != engine.Redis {
+		e.commands = nil // they are commands of Redis
+	}
 	x.findings = append(x.findings, Finding{
 		Code: c, Severity: s, Node: node,
 		// Commands is shared with the catalogue: replace it, but do not modify it.

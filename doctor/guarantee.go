@@ -28,6 +28,11 @@ const (
 	FailoverAck Row = "failover-acks"      // the same, but every grant is on a replica
 	Majority    Row = "quorum"             // independent servers
 	TwoSides    Row = "standby"            // two engines and a switch
+
+	PostgresAsync Row = "postgres-async-replica" // a failover or a crash loses the last grants
+	PostgresSync  Row = "postgres-sync"          // one server, or synchronous replicas
+	EtcdCluster   Row = "etcd"
+	Ensemble      Row = "zookeeper"
 )
 
 // NotGuaranteed is the limit of every engine.
@@ -40,7 +45,8 @@ var NotGuaranteed = Text{
 // largest. A map has no order, so the rows are listed here.
 func AllGuarantees() []Guarantee {
 	return []Guarantee{guaranteeByRow[InProcess], guaranteeByRow[NoFile], guaranteeByRow[FileSecond], guaranteeByRow[FileAlways],
-		guaranteeByRow[Failover], guaranteeByRow[FailoverAck], guaranteeByRow[Majority], guaranteeByRow[TwoSides]}
+		guaranteeByRow[Failover], guaranteeByRow[FailoverAck], guaranteeByRow[PostgresAsync], guaranteeByRow[PostgresSync],
+		guaranteeByRow[EtcdCluster], guaranteeByRow[Ensemble], guaranteeByRow[Majority], guaranteeByRow[TwoSides]}
 }
 
 // guarantees returns the guarantees of an engine and, for a standby, of both sides. A
@@ -58,6 +64,14 @@ func guarantees(h engine.Health) []Guarantee {
 
 // row returns the row of an engine, which depends on its weakest server.
 func row(h engine.Health) Row {
+	switch productOf(h) {
+	case engine.PostgreSQL:
+		return postgresRow(h)
+	case engine.Etcd:
+		return EtcdCluster
+	case engine.ZooKeeper:
+		return Ensemble
+	}
 	switch h.Topology {
 	case engine.Embedded:
 		return InProcess
@@ -89,6 +103,16 @@ func row(h engine.Health) Row {
 		}
 	}
 	return weakest
+}
+
+// postgresRow returns the row of PostgreSQL, which depends on its weakest server.
+func postgresRow(h engine.Health) Row {
+	for _, n := range h.Nodes {
+		if n.AppendOnly != "always" || n.Replicas > 0 && n.MinReplicas == 0 {
+			return PostgresAsync
+		}
+	}
+	return PostgresSync
 }
 
 // Texts of several rows.
@@ -171,6 +195,46 @@ var guaranteeByRow = map[Row]Guarantee{
 		Text{"within its lease", "租期之内"},
 		Text{"the loss of a minority: one of three, two of five", "失去少数节点：三个里一个，五个里两个"},
 		Text{"not supported: a record must be on one engine", "不支持：执行记录必须放在同一个引擎上"}},
+	PostgresAsync: {PostgresAsync,
+		Text{"PostgreSQL with an asynchronous replica, or without synchronous commits", "PostgreSQL，副本异步或提交不同步"},
+		Text{"yes, while the server runs and clock rates differ by at most 1 %; a crash or a failover may forget the last grants and grant those locks again",
+			"是，前提是服务器在运行、时钟快慢相差不超过 1 %；崩溃或故障切换可能忘掉最后的授予，把锁再授一次"},
+		Text{"not across a crash or a failover", "跨崩溃或故障切换时不保证"},
+		Text{"always rise, except that the last ones may repeat after a crash or a failover", "总是递增，但崩溃或故障切换后，最后几个可能重复"},
+		Text{"within its lease and a restart or a failover", "租期加一次重启或故障切换之内"},
+		Text{"the loss of a server, with a double grant possible", "失去一台服务器，但可能重复授予"},
+		Text{"run once and replayed; a crash or a failover may lose the last claims; in a transaction of the caller, claim and work are lost together",
+			"只执行一次，并可重放结果；崩溃或故障切换可能丢掉最后的记录；在调用方事务里时，记录与工作一起丢失"}},
+	PostgresSync: {PostgresSync,
+		Text{"PostgreSQL, one server or with a synchronous replica", "PostgreSQL，单台或有同步副本"},
+		Text{"yes, while clock rates differ by at most 1 % and the server's clock is not set back or forward",
+			"是，前提是时钟快慢相差不超过 1 %，且没有人拨动服务器时钟"},
+		whileAwake,
+		Text{"always rise: they come from a sequence", "总是递增：取自一个序列"},
+		Text{"within its lease and a restart or a failover", "租期加一次重启或故障切换之内"},
+		Text{"a crash and a power cut, if the disk keeps synced data; with a synchronous replica also the loss of a server",
+			"崩溃和断电（只要磁盘保住已写入的内容）；有同步副本时，还包括失去一台服务器"},
+		Text{"run once and replayed; in a transaction of the caller, work and record commit together and no outcome is unknown",
+			"只执行一次，并可重放结果；在调用方事务里时，工作与记录一起提交，不会有未知结果"}},
+	EtcdCluster: {EtcdCluster,
+		Text{"etcd", "etcd"},
+		Text{"yes, while clock rates differ by at most 1 %: the leader ends leases, and a new leader begins them again",
+			"是，前提是时钟快慢相差不超过 1 %：租期由领导者结束，换了领导者则重新计时"},
+		whileAwake,
+		Text{"always rise: they are revisions, which go back only if a backup is restored without a bump",
+			"总是递增：即修订号，只有恢复备份且没有抬高修订号时才会回退"},
+		Text{"within its lease and a second; after an election within another lease", "租期加一秒之内；换领导者后再加一个租期"},
+		Text{"the loss of a minority: one of three, two of five", "失去少数节点：三个里一个，五个里两个"},
+		Text{"run once and replayed", "只执行一次，并可重放结果"}},
+	Ensemble: {Ensemble,
+		Text{"ZooKeeper", "ZooKeeper"},
+		Text{"yes, while clock rates differ by at most 1 % and the servers' clocks agree within 1 % of a lease",
+			"是，前提是时钟快慢相差不超过 1 %，且各服务器时钟相差不超过租期的 1 %"},
+		whileAwake,
+		Text{"always rise: they are transaction ids, which start again only if the data is deleted", "总是递增：即事务编号，只有数据被删除才会重新开始"},
+		Text{"within its lease and an election", "租期加一次选举之内"},
+		Text{"the loss of a minority: one of three, two of five", "失去少数节点：三个里一个，五个里两个"},
+		Text{"run once and replayed", "只执行一次，并可重放结果"}},
 	TwoSides: {TwoSides,
 		Text{"a primary and a standby engine", "两个引擎加一个切换开关"},
 		Text{"like the active side; after an automatic or forced switch a double grant is possible, and such switches are counted",

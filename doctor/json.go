@@ -12,7 +12,7 @@ import (
 // language. Empty lists encode as [], not null.
 func (r Report) JSON(l Language) ([]byte, error) {
 	doc := document{
-		Topology: r.Health.Topology, Acks: r.Health.Acks, Worst: r.Worst(), Reached: r.Reached(),
+		Product: r.Health.Product, Topology: r.Health.Topology, Acks: r.Health.Acks, Worst: r.Worst(), Reached: r.Reached(),
 		Guarantees: []guaranteeJSON{}, NotGuaranteed: NotGuaranteed.In(l), Findings: []findingJSON{},
 	}
 	doc.addNodes(r.Health)
@@ -34,6 +34,7 @@ func (r Report) JSON(l Language) ([]byte, error) {
 // A document is the JSON form of a report. Its types are separate from Report, so that
 // renaming a Go field does not break a script.
 type document struct {
+	Product       engine.Product  `json:"product,omitempty"` // absent: the engine has no servers of its own
 	Topology      engine.Topology `json:"topology"`
 	Acks          string          `json:"acks,omitempty"` // absent: grants wait for no replica
 	Worst         Severity        `json:"worst"`          // "": no findings
@@ -91,6 +92,9 @@ type nodeJSON struct {
 	MinReplicas int         `json:"min_replicas_to_write,omitempty"`
 	Slots       int         `json:"slots,omitempty"`  // number of slots of a primary in a cluster
 	Denied      []string    `json:"denied,omitempty"` // commands without permission
+	Connections int         `json:"connections,omitempty"`
+	MaxConns    int         `json:"max_connections,omitempty"`
+	Alarms      []string    `json:"alarms,omitempty"`
 	Error       string      `json:"error,omitempty"`
 }
 
@@ -106,6 +110,7 @@ func (d *document) addNodes(h engine.Health) {
 			LatencyUs: n.Latency.Microseconds(), OffsetUs: n.Offset.Microseconds(), AppendOnly: n.AppendOnly,
 			Snapshots: n.Snapshots, Eviction: n.Eviction, MaxMemory: n.MaxMemory, UsedMemory: n.UsedMemory, Exposed: n.Exposed,
 			Primary: n.Primary, Linked: n.Linked, Replicas: n.Replicas, MinReplicas: n.MinReplicas, Slots: n.Slots, Denied: n.Denied,
+			Connections: n.Connections, MaxConns: n.MaxConnections, Alarms: n.Alarms,
 		}
 		if n.Err != nil {
 			j.Error = n.Err.Error()

@@ -17,6 +17,14 @@ func (x *exam) node(t engine.Topology, n engine.Node) {
 		x.unreachable(n)
 		return
 	}
+	switch x.product {
+	case engine.PostgreSQL:
+		x.postgres(n)
+		return
+	case engine.Etcd, engine.ZooKeeper:
+		x.member(n)
+		return
+	}
 	// A sentinel grants no locks; method sentinels examines them together.
 	if n.Role == engine.Watcher {
 		return
@@ -38,7 +46,13 @@ func (x *exam) unreachable(n engine.Node) {
 	switch {
 	case errors.Is(n.Err, errors.ErrUnsupported):
 		x.find(Notice, n.Addr, n.Err.Error()) // the node does not support probes
-	case n.Role == engine.Replica, n.Role == engine.Watcher, x.inQuorum:
+	case schemaProblem(n):
+		x.find(SchemaVersion, n.Addr, n.Err)
+	case alarmed(n) && strings.Contains(n.Err.Error(), "NOSPACE"):
+		x.find(NoSpace, n.Addr)
+	case alarmed(n):
+		x.find(Alarm, n.Addr, n.Err)
+	case n.Role == engine.Replica, n.Role == engine.Watcher, x.inQuorum, x.mayFail:
 		x.findAs(Warn, Unreachable, n.Addr, n.Err)
 	default:
 		x.find(Unreachable, n.Addr, n.Err)

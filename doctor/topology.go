@@ -138,7 +138,12 @@ func (x *exam) clocks(h engine.Health) {
 // servers returns the reachable servers of an engine, and of its parts if their clocks
 // must agree. Sentinels are left out: no lease depends on their clocks.
 func servers(h engine.Health) (all []*engine.Node) {
+	product := productOf(h)
 	for i := range h.Nodes {
+		// Of etcd no clock is known, and of ZooKeeper only the leader's, which counts.
+		if product == engine.Etcd || product == engine.ZooKeeper && h.Nodes[i].Role != engine.Primary {
+			continue
+		}
 		if n := &h.Nodes[i]; n.Role != engine.Watcher && n.Err == nil && n.Latency > 0 {
 			all = append(all, n)
 		}

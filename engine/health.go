@@ -92,6 +92,9 @@ type Node struct {
 	Connections    int // open connections of all clients; zero means unknown
 	MaxConnections int // how many the server accepts
 
+	// Alarms are problems that the server reports by itself, such as NOSPACE of etcd.
+	Alarms []string
+
 	// Settings are further settings of the server that locks and records depend on, by the
 	// server's own names, such as idle_in_transaction_session_timeout.
 	Settings map[string]string

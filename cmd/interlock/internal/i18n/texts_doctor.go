@@ -67,6 +67,15 @@ var (
 		"quorum":     {"a quorum", "仲裁"},
 		"standby":    {"a primary and a standby engine", "两个引擎加切换开关"},
 	}
+	// Products are the topologies of other products than Redis.
+	Products = map[string]Text{
+		"postgresql/standalone": {"PostgreSQL", "PostgreSQL"},
+		"etcd/standalone":       {"one etcd server", "单台 etcd"},
+		"etcd/ensemble":         {"an etcd cluster", "etcd 集群"},
+		"etcd/quorum":           {"an etcd cluster", "etcd 集群"},
+		"zookeeper/standalone":  {"one ZooKeeper server", "单台 ZooKeeper"},
+		"zookeeper/ensemble":    {"a ZooKeeper ensemble", "ZooKeeper 集群"},
+	}
 	Roles = map[string]Text{
 		"primary":  {"primary", "主"},
 		"replica":  {"replica", "副本"},

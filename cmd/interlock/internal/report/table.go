@@ -14,7 +14,11 @@ import (
 // topology describes the topology of an engine. The word acks is the parameter of the
 // address, so it is not translated.
 func (p Page) topology(h engine.Health) string {
-	text := p.Words.Say(i18n.Topologies[string(h.Topology)])
+	name, known := i18n.Products[string(h.Product)+"/"+string(h.Topology)]
+	if !known {
+		name = i18n.Topologies[string(h.Topology)]
+	}
+	text := p.Words.Say(name)
 	if h.Acks != "" {
 		text += " · acks " + h.Acks
 	}
@@ -58,7 +62,8 @@ func (p Page) row(n engine.Node) []string {
 	if n.Err != nil {
 		return []string{n.Addr, role, p.Words.Say(i18n.NoAnswer), "", "", "", "", ""}
 	}
-	cells := []string{n.Addr, role, n.Version, "", "", n.AppendOnly, "", ""}
+	version, _, _ := strings.Cut(n.Version, " (") // PostgreSQL adds that of the package
+	cells := []string{n.Addr, role, version, "", "", n.AppendOnly, "", ""}
 	// Without a measured round trip, the clock offset is unknown, too.
 	if n.Latency > 0 {
 		cells[3], cells[4] = chart.Duration(n.Latency), doctor.Offset(n.Offset)
