@@ -16,23 +16,12 @@ import (
 )
 
 // proxied returns an engine behind a network with faults, and the network. The engine has
-// one connection, which is open.
+// one connection, which is open, and each call is one request: no statement is prepared.
 func proxied(t testing.TB, d *postgrestest.Database, opts ...postgres.Option) (*postgres.Engine, *faultnet.Proxy) {
 	t.Helper()
 	p := faultnet.New(t, d.Server.Addr())
-	url := strings.Replace(d.URL(), d.Server.Addr(), p.Addr(), 1) + "&pool_max_conns=1"
-	e := open(t, url, opts...)
-	r := request(t, "warm:1", "1")
-	r.Key += ":warm"
-	// The statements are prepared now, so each call is one request.
-	granted(t, e, r)
-	_, _ = e.Abandon(context.Background(), r)
-	c := claim(t, "1")
-	c.Key += ":warm"
-	_, _ = e.Capabilities().Ledger.Claim(context.Background(), c)
-	_, _ = e.Capabilities().Ledger.Settle(context.Background(), done(c))
-	_, _ = e.Capabilities().Quotas.Take(context.Background(), engine.Quota{Key: c.Key, Attempt: "1", Limit: 1, Window: time.Minute})
-	return e, p
+	url := strings.Replace(d.URL(), d.Server.Addr(), p.Addr(), 1) + "&pool_max_conns=1&default_query_exec_mode=exec"
+	return open(t, url, opts...), p
 }
 
 func wantUnknown(t testing.TB, err error) {
@@ -42,19 +31,36 @@ func wantUnknown(t testing.TB, err error) {
 	}
 }
 
+// loseReply makes a call whose effect happens, and whose reply is lost.
+func loseReply(t testing.TB, p *faultnet.Proxy, call func() error, happened func() bool) {
+	t.Helper()
+	pass := p.Hold(faultnet.Replies)
+	defer pass()
+	failed := make(chan error, 1)
+	go func() { failed <- call() }()
+	eventually(t, "the call has its effect", happened)
+	p.Reset()
+	wantUnknown(t, <-failed)
+}
+
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	ctx, d := context.Background(), sharedDatabase(t)
+	direct := open(t, d.URL())
+	held := func(r engine.Request) func() bool {
+		return func() bool {
+			l, err := direct.Inspect(ctx, r.Key)
+			return err == nil && len(l.Holders) == 1
+		}
+	}
 	t.Run("a grant whose reply was lost is found by the repeated attempt", func(t *testing.T) {
 		t.Parallel()
 		e, p := proxied(t, d)
 		r := request(t, "ann:1", "1")
-		p.CutAfterRequest()
-		_, err := e.Acquire(ctx, r)
-		wantUnknown(t, err)
-		lock, err := e.Inspect(ctx, r.Key)
-		if err != nil || len(lock.Holders) != 1 {
-			t.Fatalf("inspect: %+v, error %v; want one holder", lock, err)
+		loseReply(t, p, func() error { _, err := e.Acquire(ctx, r); return err }, held(r))
+		lock, err := direct.Inspect(ctx, r.Key)
+		if err != nil {
+			t.Fatal(err)
 		}
 		r.Retry = true
 		if g := granted(t, e, r); g.Fence != lock.Holders[0].Fence || g.Count != 1 {
@@ -65,9 +71,7 @@ func TestLostReplies(t *testing.T) {
 		t.Parallel()
 		e, p := proxied(t, d)
 		r := request(t, "ann:1", "1")
-		p.CutAfterRequest()
-		_, err := e.Acquire(ctx, r)
-		wantUnknown(t, err)
+		loseReply(t, p, func() error { _, err := e.Acquire(ctx, r); return err }, held(r))
 		if res, err := e.Abandon(ctx, r); err != nil || res.Outcome != engine.Released {
 			t.Errorf("abandon: %+v, error %v; want %v", res, err, engine.Released)
 		}
@@ -78,42 +82,56 @@ func TestLostReplies(t *testing.T) {
 		e, p := proxied(t, d)
 		r := request(t, "ann:1", "1")
 		granted(t, e, r)
-		p.CutAfterRequest()
-		_, err := e.Abandon(ctx, r)
-		wantUnknown(t, err)
-		if res, err := e.Abandon(ctx, r); err != nil || res.Outcome != engine.AlreadyFree {
-			t.Errorf("abandon: %+v, error %v; want %v", res, err, engine.AlreadyFree)
+		free := func() bool { return !held(r)() }
+		loseReply(t, p, func() error { _, err := e.Release(ctx, r); return err }, free)
+		if res, err := e.Release(ctx, r); err != nil || res.Outcome != engine.AlreadyFree {
+			t.Errorf("release: %+v, error %v; want %v", res, err, engine.AlreadyFree)
 		}
 	})
 	t.Run("a claim and a settlement whose replies were lost are recognised", func(t *testing.T) {
 		t.Parallel()
 		e, p := proxied(t, d)
 		l, c := e.Capabilities().Ledger, claim(t, "1")
-		p.CutAfterRequest()
-		_, err := l.Claim(ctx, c)
-		wantUnknown(t, err)
+		is := func(state engine.State) func() bool {
+			return func() bool {
+				r, err := direct.Capabilities().Ledger.Lookup(ctx, c.Key)
+				return err == nil && r.State == state
+			}
+		}
+		loseReply(t, p, func() error { _, err := l.Claim(ctx, c); return err }, is(engine.Running))
 		c.Retry = true
 		if r, err := l.Claim(ctx, c); err != nil || !r.Granted {
 			t.Fatalf("claim: %+v, error %v; want a grant", r, err)
 		}
-		_, _ = l.Settle(ctx, done(claim(t, "2"))) // prepares the statement on the new connection
-		p.CutAfterRequest()
-		_, err = l.Settle(ctx, done(c))
-		wantUnknown(t, err)
+		loseReply(t, p, func() error { _, err := l.Settle(ctx, done(c)); return err }, is(engine.Done))
 		if o, err := l.Settle(ctx, done(c)); err != nil || o != engine.Released {
 			t.Errorf("settle: %v, error %v; want %v", o, err, engine.Released)
 		}
-		wantState(t, e, c.Key, engine.Done)
 	})
 	t.Run("a unit whose reply was lost is taken once", func(t *testing.T) {
 		t.Parallel()
 		e, p := proxied(t, d)
-		q := engine.Quota{Key: t.Name(), Attempt: "1", Limit: 2, Window: time.Minute}
-		p.CutAfterRequest()
-		_, err := e.Capabilities().Quotas.Take(ctx, q)
-		wantUnknown(t, err)
+		q := engine.Quota{Key: key(t), Attempt: "1", Limit: 2, Window: time.Minute}
+		look := q
+		look.Attempt = ""
+		loseReply(t, p, func() error { _, err := e.Capabilities().Quotas.Take(ctx, q); return err }, func() bool {
+			use, err := direct.Capabilities().Quotas.Take(ctx, look)
+			return err == nil && use.Used == 1
+		})
 		if use, err := e.Capabilities().Quotas.Take(ctx, q); err != nil || use.Used != 1 || !use.Granted {
 			t.Errorf("take: %+v, error %v; want one unit", use, err)
+		}
+	})
+	t.Run("a call whose connection is cut at once is unknown, and was not half done", func(t *testing.T) {
+		t.Parallel()
+		e, p := proxied(t, d)
+		r := request(t, "ann:1", "1")
+		p.CutAfterRequest()
+		_, err := e.Acquire(ctx, r)
+		wantUnknown(t, err)
+		r.Retry = true
+		if g := granted(t, e, r); g.Count != 1 {
+			t.Errorf("the count is %d, want 1", g.Count)
 		}
 	})
 	t.Run("a late request of an abandoned attempt is refused", func(t *testing.T) {
@@ -132,9 +150,9 @@ func TestLostReplies(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		granted(t, direct, request(t, "bob:1", "1"))
 
-		granted(t, e, func() engine.Request { r := request(t, "cat:1", "1"); r.Key += "other"; return r }())
-		_, _ = e.Capabilities().Ledger.Claim(ctx, claim(t, "warm"))
-		_, _ = e.Capabilities().Ledger.Settle(ctx, engine.Settlement{Key: c.Key, Attempt: "warm"})
+		other := request(t, "cat:1", "1")
+		other.Key += "other"
+		granted(t, e, other) // on a new connection
 		arrive = p.Hold(faultnet.Requests)
 		_, err = e.Capabilities().Ledger.Claim(ctx, c)
 		wantUnknown(t, err)

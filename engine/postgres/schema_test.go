@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,10 +14,19 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/postgrestest"
 )
 
-// request returns a request for a lock named after the test.
+var keys sync.Map // by test
+
+// key returns a key of the test. It differs each time the test runs.
+func key(t testing.TB) string {
+	t.Helper()
+	suffix, _ := keys.LoadOrStore(t, rand.Text())
+	return t.Name() + ":" + suffix.(string) //nolint:errcheck,forcetypeassert // it stores no other
+}
+
+// request returns a request for a lock of the test.
 func request(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
-	return engine.Request{Key: t.Name(), Holder: holder, Attempt: attempt, Lease: time.Minute}
+	return engine.Request{Key: key(t), Holder: holder, Attempt: attempt, Lease: time.Minute}
 }
 
 func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {

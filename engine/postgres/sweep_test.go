@@ -43,7 +43,7 @@ func TestExpiredRowsAreRemoved(t *testing.T) {
 			t.Errorf("%s has %s rows, want 2", table, n)
 		}
 	}
-	d.Exec(t, "SELECT interlock.sweep(true)")
+	d.Exec(t, "SELECT interlock.sweep_from('')")
 	for _, table := range tables {
 		if n := d.Exec(t, "SELECT count(*) FROM interlock."+table); n != "1" {
 			t.Errorf("after a sweep %s has %s rows, want 1", table, n)
@@ -83,7 +83,7 @@ func TestASweepSkipsLockedRows(t *testing.T) {
 	if _, err := tx.Exec(context.Background(), "SELECT FROM interlock.hold FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
-	d.Exec(t, "SET lock_timeout = '20s'; SELECT interlock.sweep(true)")
+	d.Exec(t, "SET lock_timeout = '20s'; SELECT interlock.sweep_from('')")
 	if n := d.Exec(t, "SELECT count(*) FROM interlock.hold"); n != "1" {
 		t.Errorf("there are %s holds, want 1", n)
 	}

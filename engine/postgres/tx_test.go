@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/engine/postgres"
 )
 
-// claim returns a claim of a key named after the test.
+// claim returns a claim of a key of the test.
 func claim(t testing.TB, attempt string) engine.Claim {
 	t.Helper()
-	return engine.Claim{Key: t.Name(), Attempt: attempt, Lease: time.Minute, Retain: time.Hour}
+	return engine.Claim{Key: key(t), Attempt: attempt, Lease: time.Minute, Retain: time.Hour}
 }
 
 // done returns a settlement of a claim.

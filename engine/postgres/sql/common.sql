@@ -117,21 +117,25 @@ CREATE OR REPLACE FUNCTION {s}.raise_floor(p_id bytea, p_fence bigint) RETURNS v
   INSERT INTO {s}.floor AS x VALUES (p_id, p_fence) ON CONFLICT (id) DO UPDATE SET fence = greatest(x.fence, p_fence)
 $$;
 
--- Removes a few expired rows, in one of 16 calls. It looks at the rows that follow a
--- random ID, so no index on the expiry is needed, which each renewal would change. Rows
--- that another transaction has locked are skipped: it never waits.
-CREATE OR REPLACE FUNCTION {s}.sweep(p_always boolean DEFAULT false) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  v_from bytea;
-  v_to   bytea;
-  v_end  bytea := decode(repeat('ff', 33), 'hex'); -- after every ID
-  t      bigint;
+-- Removes a few expired rows, in one of 16 calls.
+CREATE OR REPLACE FUNCTION {s}.sweep() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF NOT p_always AND random() > 1 / 16.0 THEN
-    RETURN;
+  IF random() < 1 / 16.0 THEN
+    PERFORM {s}.sweep_from(sha256(random()::text::bytea));
   END IF;
-  v_from := CASE WHEN p_always THEN ''::bytea ELSE sha256(random()::text::bytea) END;
-  t := {s}.clock();
+END $$;
+
+-- Removes the expired ones of the 64 rows that follow an ID in each table. The ID is random,
+-- so no index on the expiry is needed, which each renewal would change. Rows that another
+-- transaction has locked are skipped: it never waits. Without the settings, the planner
+-- would read whole tables that have grown since they were analyzed.
+CREATE OR REPLACE FUNCTION {s}.sweep_from(v_from bytea) RETURNS void LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+DECLARE
+  v_to  bytea;
+  v_end bytea  := decode(repeat('ff', 33), 'hex'); -- after every ID
+  t     bigint := {s}.clock();
+BEGIN
 {sweeps}
   SELECT x.id INTO v_to FROM {s}.floor x WHERE x.id >= v_from ORDER BY x.id OFFSET 64 LIMIT 1;
   DELETE FROM {s}.floor WHERE ctid = ANY (ARRAY(
