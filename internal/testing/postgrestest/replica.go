@@ -1,0 +1,82 @@
+package postgrestest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// StartReplica runs a streaming replica of the server until the test ends.
+func (s *Server) StartReplica(t testing.TB) *Server {
+	t.Helper()
+	r, err := s.newReplica()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.end()
+		if t.Failed() {
+			t.Logf("log of the replica on %s:\n%s", r.Addr(), r.log)
+		}
+	})
+	return r
+}
+
+// newReplica copies the files of the server and starts another one that follows it.
+func (s *Server) newReplica() (*Server, error) {
+	backup, err := program("pg_basebackup")
+	if err != nil {
+		return nil, err
+	}
+	account, err := accountOf()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "interlock-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	r := &Server{dir: dir, args: s.args}
+	if account != nil {
+		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.Command(backup, "--pgdata", dir, "--dbname", s.URL("postgres"), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: account}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.end()
+		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	if r.port, err = freePort(); err == nil {
+		err = r.run()
+	}
+	if err != nil {
+		r.end()
+		return nil, fmt.Errorf("the replica did not start: %w\n%s", err, r.log)
+	}
+	return r, nil
+}
+
+// Promote makes a replica the primary.
+func (s *Server) Promote(t testing.TB) {
+	t.Helper()
+	s.Exec(t, "postgres", "SELECT pg_promote()")
+}
+
+// AwaitReplay waits until the replica has everything that its primary has written so far.
+func (s *Server) AwaitReplay(t testing.TB, primary *Server) {
+	t.Helper()
+	at := primary.Exec(t, "postgres", "SELECT pg_current_wal_lsn()")
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		if s.Exec(t, "postgres", "SELECT pg_last_wal_replay_lsn() >= '"+at+"'") == "t" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the replica has not reached %s in %v", at, patience)
+		}
+	}
+}
