@@ -24,7 +24,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 		return engine.Grant{}, err
 	}
 	s := e.call("acquire", r.Key, []byte(r.Key), int64(r.Kind), []byte(r.Holder), []byte(r.Attempt),
-		micros(r.Lease), micros(max(r.QueueLease, 0)), int64(r.FenceReserve), int64(r.Limit), e.wait()) //nolint:gosec // checked
+		micros(r.Lease), micros(max(r.QueueLease, 0)), int64(r.FenceReserve), int64(r.Limit), e.wait())
 	var (
 		code, fence, entries, left, ahead int64
 		holder                            []byte

@@ -221,7 +221,7 @@ func (s *statement) sendIn(ctx context.Context, conn *pgxpool.Conn) *failure {
 }
 
 // checkSchema checks the version of the schema, once. limited is ctx with the timeout.
-func (e *Engine) checkSchema(limited, ctx context.Context) error { //nolint:revive // two contexts, the same call
+func (e *Engine) checkSchema(limited, ctx context.Context) error {
 	if e.checked.Load() {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 // smallDisk returns a directory with 48 MB for a server, until the test ends.
 func smallDisk(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "interlock-disk-")
+	dir, err := os.MkdirTemp("", "interlock-disk-") //nolint:usetesting // the account of the server must reach it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +90,6 @@ func chownLike(dir, other string) error {
 	if err != nil {
 		return err
 	}
-	stat := info.Sys().(*syscall.Stat_t) //nolint:errcheck,forcetypeassert // on Linux
+	stat := info.Sys().(*syscall.Stat_t)
 	return os.Chown(dir, int(stat.Uid), int(stat.Gid))
 }

@@ -57,7 +57,7 @@ func (e *Engine) explain(ctx context.Context, s *statement, f *failure) error {
 	switch {
 	// A transaction that failed has no effect. But a connection that the server ends after
 	// the answer may have committed.
-	case errors.As(f.err, &reply) && !(f.answered && fatal(reply)):
+	case errors.As(f.err, &reply) && (!f.answered || !fatal(reply)):
 		return e.explainReply(s, reply, f.err)
 	case !f.sent:
 		return notSent(ctx, s, f)

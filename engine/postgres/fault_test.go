@@ -232,7 +232,7 @@ func TestServerFaults(t *testing.T) {
 		s.Stop(t)
 		_, err := e.Acquire(ctx, request(t, "bob:1", "1"))
 		wantUnknown(t, err)
-		_, err = e.Acquire(ctx, request(t, "bob:1", "2")) // on a new connection, which nobody accepts
+		_, err = e.Acquire(ctx, request(t, "bob:1", "2")) // on a new connection, which the server does not answer
 		if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("error %v, want %v", err, engine.ErrUnavailable)
 		}

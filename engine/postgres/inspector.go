@@ -141,10 +141,10 @@ func (f *inspection) read(rows pgx.Rows) (id []byte, err error) {
 	if err := rows.Scan(&id, &part, &kind, &name, &entries, &fence, &left, &attempts); err != nil {
 		return nil, err
 	}
-	k := engine.Kind(kind) //nolint:gosec // the functions return no others
+	k := engine.Kind(kind)
 	switch part {
 	case 1:
-		f.holders = append(f.holders, engine.Holder{Name: string(name), Kind: k, Count: int(entries), Fence: uint64(fence), Left: duration(left)}) //nolint:gosec // not negative
+		f.holders = append(f.holders, engine.Holder{Name: string(name), Kind: k, Count: int(entries), Fence: uint64(fence), Left: duration(left)})
 	case 2:
 		f.waiters = append(f.waiters, engine.Waiter{Name: string(name), Kind: k, Left: duration(left)})
 	case 3:

@@ -129,7 +129,7 @@ func (a *recordAnswer) fields() []any {
 // record returns the record of a key.
 func (a *recordAnswer) record(key string) engine.Record {
 	return engine.Record{
-		Key: key, State: engine.State(a.state), Fence: uint64(a.fence), Began: time.UnixMicro(a.began), //nolint:gosec // the functions return no others
+		Key: key, State: engine.State(a.state), Fence: uint64(a.fence), Began: time.UnixMicro(a.began),
 		Age: time.Duration(a.age) * time.Microsecond, Left: duration(a.left),
 		Fingerprint: string(a.fingerprint), Result: a.result,
 	}

@@ -28,7 +28,7 @@ func (e *Engine) ReadNote(ctx context.Context, name string) (n engine.Note, err 
 		if err := rows.Scan(&text, &version, &age); err != nil {
 			return err
 		}
-		n = engine.Note{Text: string(text), Version: uint64(version), Age: time.Duration(age) * time.Microsecond} //nolint:gosec // not negative
+		n = engine.Note{Text: string(text), Version: uint64(version), Age: time.Duration(age) * time.Microsecond}
 		return nil
 	}
 	if err := e.run(ctx, s); err != nil {

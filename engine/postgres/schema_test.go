@@ -20,7 +20,7 @@ var keys sync.Map // by test
 func key(t testing.TB) string {
 	t.Helper()
 	suffix, _ := keys.LoadOrStore(t, rand.Text())
-	return t.Name() + ":" + suffix.(string) //nolint:errcheck,forcetypeassert // it stores no other
+	return t.Name() + ":" + suffix.(string)
 }
 
 // request returns a request for a lock of the test.

@@ -31,8 +31,8 @@ func topic(class, key string) string {
 
 // waiterTopic returns the topic of one waiter in a queue.
 func waiterTopic(r *engine.Request, attempt string) string {
-	who := sha256.Sum256([]byte(r.Holder + "\x00" + attempt))
-	return topic("w"+strconv.Itoa(int(family(r.Kind))), r.Key) + hex.EncodeToString(who[:8])
+	waiter := sha256.Sum256([]byte(r.Holder + "\x00" + attempt))
+	return topic("w"+strconv.Itoa(int(family(r.Kind))), r.Key) + hex.EncodeToString(waiter[:8])
 }
 
 // family returns one kind for all kinds that may use the same key.

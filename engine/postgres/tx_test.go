@@ -41,13 +41,12 @@ func begin(t testing.TB, url string, isolation pgx.TxIsoLevel) pgx.Tx {
 	return tx
 }
 
-func claimedTx(t testing.TB, e *postgres.Engine, q postgres.Querier, c engine.Claim) engine.Record {
+func claimedTx(t testing.TB, e *postgres.Engine, q postgres.Querier, c engine.Claim) {
 	t.Helper()
 	r, err := e.Tx(q).Claim(context.Background(), c, 0)
 	if err != nil || !r.Granted {
 		t.Fatalf("claim: %+v, error %v; want a grant", r, err)
 	}
-	return r
 }
 
 func settledTx(t testing.TB, e *postgres.Engine, q postgres.Querier, x engine.Settlement) {

@@ -24,7 +24,7 @@ func (s *Server) StartPooler(t testing.TB) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "interlock-pgbouncer-")
+	dir, err := os.MkdirTemp("", "interlock-pgbouncer-") //nolint:usetesting // the account of pgbouncer must reach it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +44,10 @@ default_pool_size = 2
 max_client_conn = 500
 `, s.port, port)
 	file := filepath.Join(dir, "pgbouncer.ini")
-	if err := os.WriteFile(file, []byte(config), 0o644); err != nil { //nolint:gosec // another account reads it
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another account reads it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	log, exited, started := new(bytes.Buffer), make(chan struct{}), make(chan error)
