@@ -307,6 +307,47 @@ func TestServerFaults(t *testing.T) {
 			t.Errorf("the incarnation went from %+v to %+v", first, second)
 		}
 	})
+	t.Run("a commit that waits for a missing replica is unknown and counts", func(t *testing.T) {
+		t.Parallel()
+		s := postgrestest.StartServer(t)
+		d := s.Create(t)
+		migrate(t, d.URL())
+		e := open(t, d.URL(), postgres.Timeout(2*time.Second))
+		d.Exec(t, "ALTER SYSTEM SET synchronous_standby_names = 'missing'")
+		d.Exec(t, "SELECT pg_reload_conf()")
+		eventually(t, "the setting is read", func() bool { return d.Exec(t, "SHOW synchronous_standby_names") == "missing" })
+		r := request(t, "ann:1", "1")
+		_, err := e.Acquire(ctx, r)
+		wantUnknown(t, err)
+		d.Exec(t, "ALTER SYSTEM RESET synchronous_standby_names")
+		d.Exec(t, "SELECT pg_reload_conf()")
+		l, err := e.Inspect(ctx, r.Key)
+		if err != nil || len(l.Holders) != 1 {
+			t.Fatalf("inspect: %+v, error %v; want one holder", l, err)
+		}
+		r.Retry = true
+		if g := granted(t, e, r); g.Fence != l.Holders[0].Fence || g.Count != 1 {
+			t.Errorf("got %+v, want fence %d and a count of 1", g, l.Holders[0].Fence)
+		}
+	})
+	t.Run("a call whose connection the server ends has done nothing", func(t *testing.T) {
+		t.Parallel()
+		d := migrated(t)
+		e, c := open(t, d.URL()), claim(t, "1")
+		tx := begin(t, d.URL(), "")
+		claimedTx(t, e, tx, c)
+		failed := make(chan error, 1)
+		go func() {
+			_, err := e.Capabilities().Ledger.Claim(ctx, claim(t, "2"))
+			failed <- err
+		}()
+		eventually(t, "the waiting call is ended", func() bool {
+			return d.Exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'") == "t"
+		})
+		if err := <-failed; !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("claim: error %v, want %v", err, engine.ErrUnavailable)
+		}
+	})
 	t.Run("a server without free connections is overloaded", func(t *testing.T) {
 		t.Parallel()
 		s := postgrestest.StartServer(t, "-c", "max_connections=4", "-c", "superuser_reserved_connections=1")
