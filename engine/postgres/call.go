@@ -225,17 +225,26 @@ func (e *Engine) checkSchema(limited, ctx context.Context) error {
 	if e.checked.Load() {
 		return nil
 	}
-	e.checking.Lock()
-	defer e.checking.Unlock()
+	s := &statement{name: "version", sql: "SELECT coalesce(max(version), 0) FROM " + e.schema.String() + ".meta"}
+	// One call checks for all, and the others wait no longer than they may.
+	select {
+	case e.checking <- struct{}{}:
+		defer func() { <-e.checking }()
+	case <-limited.Done():
+		return e.explain(ctx, s, &failure{err: limited.Err()})
+	}
 	if e.checked.Load() {
 		return nil
 	}
 	var found int64
-	s := &statement{name: "version", sql: "SELECT coalesce(max(version), 0) FROM " + e.schema.String() + ".meta"}
 	s.scan = func(r pgx.Rows) error { return r.Scan(&found) }
 	f := e.repeated(limited, s)
 	if e.migrates && (f == nil && found < version || f != nil && missing(f.err)) {
-		if _, err := migrate(limited, e.pool, e.schema); err != nil {
+		_, err := migrate(limited, e.pool, e.schema)
+		if err != nil && limited.Err() != nil {
+			return e.explain(ctx, &statement{name: "migrate"}, &failure{err: err})
+		}
+		if err != nil {
 			return err
 		}
 		found, f = version, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -346,6 +347,26 @@ func TestServerFaults(t *testing.T) {
 		})
 		if err := <-failed; !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("claim: error %v, want %v", err, engine.ErrUnavailable)
+		}
+	})
+	t.Run("many first calls on a silent server end with the timeout", func(t *testing.T) {
+		t.Parallel()
+		p := faultnet.New(t, sharedDatabase(t).Server.Addr())
+		p.BlackHole(faultnet.Requests, true)
+		url := strings.Replace(sharedDatabase(t).URL(), sharedDatabase(t).Server.Addr(), p.Addr(), 1)
+		e := open(t, url, postgres.Lazy(), postgres.Timeout(time.Second))
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 30 {
+			all.Go(func() {
+				if _, err := e.Acquire(ctx, request(t, "ann:1", "1")); !engine.Temporary(err) || errors.Is(err, engine.ErrUnknown) {
+					t.Errorf("acquire: error %v, want one that says that nothing was done", err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("the calls took %v, want about 1s", took)
 		}
 	})
 	t.Run("a server without free connections is overloaded", func(t *testing.T) {

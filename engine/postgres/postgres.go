@@ -48,9 +48,9 @@ type Engine struct {
 	migrates bool
 	pooled   bool // a pooler is between the engine and the server
 
-	checked  atomic.Bool // the schema has the right version
-	explicit atomic.Bool // each call begins its own transaction; see send
-	checking sync.Mutex  // held by the call that checks the version
+	checked  atomic.Bool   // the schema has the right version
+	explicit atomic.Bool   // each call begins its own transaction; see send
+	checking chan struct{} // holds an element while a call checks the version
 
 	closing sync.WaitGroup // broken connections
 	notices notices
@@ -68,7 +68,7 @@ func New(pool *pgxpool.Pool, opts ...Option) *Engine {
 }
 
 func newEngine(opts ...Option) *Engine {
-	e := &Engine{timeout: defaultTimeout, schema: defaultSchema}
+	e := &Engine{timeout: defaultTimeout, schema: defaultSchema, checking: make(chan struct{}, 1)}
 	for _, opt := range opts {
 		opt(e)
 	}
