@@ -126,6 +126,7 @@ var meanings = map[string]meaning{
 	"53200": {engine.ErrOverloaded, "the server has too little memory: raise max_locks_per_transaction if its message names locks"},
 	"53300": {engine.ErrOverloaded, "the server accepts no more connections: raise max_connections, lower pool_max_conns, or use a pooler"},
 	"53":    {engine.ErrOverloaded, "the server lacks resources"},
+	"54000": {engine.ErrOverloaded, "a limit of the server is reached: if its message names NOTIFY, another program listens in a transaction that does not end"},
 	"55P03": {engine.ErrUnavailable, "another transaction has locked a row for longer than lock_timeout"},
 	"57014": {engine.ErrUnavailable, "the server cancelled the call: statement_timeout may be too short"},
 	"57":    {engine.ErrUnavailable, "the server is stopping, starting or recovering"},

@@ -24,6 +24,7 @@ var serializable = lazily(func(t testing.TB) *postgrestest.Database {
 // call begins its own transaction.
 func TestLawsBehindAPooler(t *testing.T) {
 	t.Parallel()
+	postgrestest.SkipIfShort(t)
 	enginetest.Run(t, enginetest.Harness{
 		Name:  "PostgreSQL " + postgrestest.Version(t) + " without notices and prepared statements, serializable by default",
 		Lease: lease,

@@ -16,6 +16,7 @@ import (
 // of one client meet many. Without pgbouncer the test is skipped.
 func (s *Server) StartPooler(t testing.TB) (addr string) {
 	t.Helper()
+	SkipIfShort(t)
 	pgbouncer, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		t.Skip("pgbouncer is not installed: apt-get install pgbouncer")

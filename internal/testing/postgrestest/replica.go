@@ -12,6 +12,7 @@ import (
 // StartReplica runs a streaming replica of the server until the test ends.
 func (s *Server) StartReplica(t testing.TB) *Server {
 	t.Helper()
+	SkipIfShort(t)
 	r, err := s.newReplica()
 	if err != nil {
 		t.Fatal(err)

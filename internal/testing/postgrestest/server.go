@@ -2,7 +2,9 @@
 // free port of the loopback interface, with its files in a temporary directory. It syncs
 // nothing to disk, but survives Kill: the operating system keeps what was written.
 //
-// A test that needs PostgreSQL fails if it is not installed.
+// A test that needs PostgreSQL fails if it is not installed. Under -short, a test that needs
+// a replica or a pooler is skipped, unless the environment has INTERLOCK_VERIFY, as in make
+// verify.
 package postgrestest
 
 import (
@@ -51,6 +53,14 @@ func StartServer(t testing.TB, args ...string) *Server {
 		}
 	})
 	return s
+}
+
+// SkipIfShort skips a test under -short.
+func SkipIfShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
+		t.Skip("takes long: make verify runs it")
+	}
 }
 
 // newServer creates the files of a server and starts it.
