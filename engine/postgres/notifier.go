@@ -94,13 +94,13 @@ func (n *notifier) run(ctx context.Context) {
 // serve opens a connection and uses it until it is lost. It reports no error: notices are
 // hints, and the waiters' own calls fail with an error.
 func (n *notifier) serve(ctx context.Context) {
+	n.reset()
 	conn, err := n.connect(ctx)
 	if err != nil {
 		return
 	}
 	session := []byte(rand.Text())
 	defer n.hangUp(conn, session)
-	n.reset()
 	for told := (time.Time{}); ; {
 		added, removed := n.changes()
 		if len(added)+len(removed) > 0 || time.Since(told) >= heartbeat {

@@ -75,7 +75,8 @@ func (n *notifier) notify(topic string) {
 	}
 }
 
-// reset prepares for a new session, which has no topics yet.
+// reset prepares for a new session, which has no topics yet. It forgets those without
+// subscribers, so that they do not accumulate while the server is down.
 func (n *notifier) reset() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
