@@ -155,7 +155,7 @@ func TestTransactions(t *testing.T) {
 		}()
 		select {
 		case r := <-found:
-			t.Errorf("the second claim did not wait: %+v", r)
+			t.Fatalf("the second claim did not wait: %+v", r)
 		case <-time.After(200 * time.Millisecond):
 		}
 		if err := first.Commit(ctx); err != nil {
