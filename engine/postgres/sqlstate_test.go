@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -106,7 +107,7 @@ func everyOperation(t testing.TB, e *postgres.Engine) {
 	t.Helper()
 	ctx, c := context.Background(), e.Capabilities()
 	r := request(t, "cat:1", "1")
-	r.Key += "every"
+	r.Key += rand.Text()
 	g := granted(t, e, r)
 	_, errRelease := e.Abandon(ctx, r)
 	r.Attempt = "2"
@@ -118,6 +119,7 @@ func everyOperation(t testing.TB, e *postgres.Engine) {
 	latch.Kind, latch.Limit, latch.Key = engine.Latch, 2, r.Key+"latch"
 	_, errLatch := e.CountDown(ctx, latch)
 	cl := claim(t, "1")
+	cl.Key = r.Key
 	_, errClaim := c.Ledger.Claim(ctx, cl)
 	errRenew := c.Ledger.Renew(ctx, []engine.Claim{cl})[0]
 	_, errSettle := c.Ledger.Settle(ctx, done(cl))
@@ -129,7 +131,7 @@ func everyOperation(t testing.TB, e *postgres.Engine) {
 	errNote := c.Notes.WriteNote(ctx, r.Key, "text", 0)
 	errRegister := c.Inspector.Register(ctx, engine.Member{ID: "id"}, 1e9)
 	_, errIncarnation := c.Incarnations.Incarnation(ctx)
-	wake, stop := c.Notifier.Notify(r)
+	wake, stop := c.Ledger.Watch(cl.Key)
 	defer stop()
 	awaitWake(t, wake)
 	if err := errors.Join(errRelease, errRaise, errList, errForce, errLatch, errClaim, errRenew, errSettle, errRecords, errErase,
