@@ -138,6 +138,17 @@ func TestSchema(t *testing.T) {
 		migrate(t, d.URL())
 		granted(t, e, r)
 	})
+	t.Run("a schema that a newer program migrates while the engine runs is reported", func(t *testing.T) {
+		t.Parallel()
+		d := migrated(t)
+		e, r := open(t, d.URL()), request(t, "ann:1", "1")
+		granted(t, e, r)
+		d.Exec(t, "UPDATE interlock.meta SET version = 99; ALTER FUNCTION interlock.acquire RENAME TO get")
+		_, _ = e.Acquire(context.Background(), r)
+		if _, err := e.Acquire(context.Background(), r); err == nil || !strings.Contains(err.Error(), "upgrade the program") {
+			t.Errorf("acquire: error %v, want one that says to upgrade the program", err)
+		}
+	})
 	t.Run("schemas of one database are independent", func(t *testing.T) {
 		t.Parallel()
 		d := migrated(t)
