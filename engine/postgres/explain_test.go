@@ -27,7 +27,7 @@ func TestFatalErrors(t *testing.T) {
 			t.Parallel()
 			f := &failure{err: &pgconn.PgError{SeverityUnlocalized: c.severity, Code: "57P01"}, sent: true, answered: c.answered}
 			err := e.explain(context.Background(), &statement{name: "acquire"}, f)
-			if !errors.Is(err, c.want) || errors.Is(err, engine.ErrUnknown) != (c.want == engine.ErrUnknown) {
+			if !errors.Is(err, c.want) || errors.Is(err, engine.ErrUnknown) != errors.Is(c.want, engine.ErrUnknown) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
 		})
