@@ -45,7 +45,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	}
 	defer cancel()
 	a := &acquisition{Engine: e, r: &r}
-	s, err := e.readLock(ctx, r.Key)
+	s, err := a.guess(ctx)
 	for conflicts := 0; err == nil; conflicts++ {
 		if conflicts > quietConflicts && pause(ctx, conflictPause) != nil {
 			err = conflictError(ctx, r.Key)
@@ -66,6 +66,22 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return engine.Grant{}, err
 }
 
+// guess returns the lock, or guesses that it is free. A guess saves a read if the engine has a
+// lease at hand. If it is wrong, the grant has no effect and reads the lock: a lock
+// without keys has none that is newer than revision zero.
+func (a *acquisition) guess(ctx context.Context) (*state, error) {
+	r := a.r
+	if r.Retry || a.recent.busyAt(r.Key).Load() {
+		return a.readLock(ctx, r.Key)
+	}
+	l, ok := a.leases.take(seconds(r.Lease))
+	if !ok || a.keepAlive(ctx, r.Key, l.id) != nil {
+		return a.readLock(ctx, r.Key)
+	}
+	a.ready = l
+	return &state{name: r.Key, fences: *a.recent.fences.Load()}, nil
+}
+
 // try grants or refuses the request, if the lock is still as in s. Otherwise it returns the
 // new state. The order matters: a tombstone refuses its attempt even if the holder has
 // the lock, and a holder that enters again does not queue.
@@ -83,6 +99,7 @@ func (a *acquisition) try(ctx context.Context, s *state) (engine.Grant, *state, 
 		return engine.Grant{}, nil, upgradeError(r.Key)
 	}
 	if b := s.blocking(r); b != nil {
+		a.recent.busyAt(r.Key).Store(true)
 		next, err := a.refuse(ctx, s, b)
 		return engine.Grant{}, next, err
 	}
@@ -125,7 +142,9 @@ func (a *acquisition) grant(ctx context.Context, s *state) (engine.Grant, *state
 		return engine.Grant{}, next, err
 	}
 	a.leases.put(freed...)
-	h.created = resp.Header.Revision
+	a.recent.busyAt(r.Key).Store(false)
+	h.created, h.modified, h.lease = resp.Header.Revision, resp.Header.Revision, a.ready.id
+	a.recent.granted(h)
 	return h.grant(), nil, nil
 }
 
@@ -135,7 +154,7 @@ func (a *acquisition) grant(ctx context.Context, s *state) (engine.Grant, *state
 func (a *acquisition) free(s *state) []clientv3.Cmp {
 	lock := a.keys.lock(a.r.Key)
 	parts := []string{""}
-	if a.r.Kind == engine.Read && s.readers() < engine.MaxReaders-nearlyFull {
+	if a.r.Kind == engine.Read && s.revision > 0 && s.readers() < engine.MaxReaders-nearlyFull {
 		own := "hold/" + holdID(a.r.Kind.String(), a.r.Holder, "")
 		parts = []string{"hold/exclusive/", "hold/write/", "hold/permit/", "latch", "tomb/", "turn/", "wait/", own}
 	}

@@ -48,6 +48,7 @@ type Engine struct {
 	lazy    bool
 
 	leases   leasePool
+	recent   recent
 	notifier *notifier
 	calls    trace.Hooks[engine.ServerCall]
 
@@ -71,6 +72,7 @@ func newEngine(opts ...Option) *Engine {
 	for _, opt := range opts {
 		opt(e)
 	}
+	e.recent.open()
 	e.life, e.end = context.WithCancel(context.Background())
 	e.notifier = &notifier{engine: e, watches: make(map[watchID]*watch)}
 	return e

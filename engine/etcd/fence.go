@@ -28,11 +28,14 @@ type fences struct {
 // fenceAt returns the fence of a grant at a revision.
 func fenceAt(base uint64, revision int64) uint64 { return base + uint64(revision)<<fenceBits } //nolint:gosec // revisions are above zero
 
-func (f *fences) parse(kvs []*mvccpb.KeyValue) {
+// parseFences reads the base, and remembers it.
+func (e *Engine) parseFences(kvs []*mvccpb.KeyValue) (f fences) {
 	if len(kvs) > 0 {
 		f.base, _ = strconv.ParseUint(string(kvs[0].Value), 10, 64)
 		f.modified = kvs[0].ModRevision
 	}
+	e.recent.fences.Store(&f)
+	return f
 }
 
 // unchanged is the condition that the base has not been changed.

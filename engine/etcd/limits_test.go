@@ -104,7 +104,7 @@ func TestLimits(t *testing.T) {
 			released(t, e, r, engine.Released)
 			stop()
 			granted(t, e, r)
-			if got := strings.Join(seen, " "); got != "read-lock lease-grant acquire read-lock release" {
+			if got := strings.Join(seen, " "); got != "read-lock lease-grant acquire release" {
 				t.Errorf("the observer saw %q", got)
 			}
 		},

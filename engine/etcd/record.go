@@ -89,8 +89,7 @@ func (e *Engine) entryReads(name string) []clientv3.Op {
 // parseEntry makes an entry of the last two reads of a transaction.
 func (e *Engine) parseEntry(name string, resp *clientv3.TxnResponse) (*entry, error) {
 	reads := resp.Responses[len(resp.Responses)-2:]
-	x := &entry{name: name, revision: resp.Header.Revision, tombs: make(map[string]bool)}
-	x.fences.parse(kvsOf(reads[1]))
+	x := &entry{name: name, revision: resp.Header.Revision, fences: e.parseFences(kvsOf(reads[1])), tombs: make(map[string]bool)}
 	for _, kv := range kvsOf(reads[0]) {
 		part, id, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), e.keys.record(name)), "/")
 		var err error

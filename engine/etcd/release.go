@@ -30,11 +30,11 @@ func (e *Engine) release(ctx context.Context, r *engine.Request, abandon bool) (
 		return engine.ReleaseResult{}, err
 	}
 	defer cancel()
-	s, err := e.readLock(ctx, r.Key)
+	x := &removal{Engine: e, r: r}
+	s, err := x.guess(ctx)
 	if err != nil {
 		return engine.ReleaseResult{}, err
 	}
-	x := &removal{Engine: e, r: r}
 	if abandon {
 		if x.tomb, err = e.newLease(ctx, r.Key, seconds(r.Lease)); err != nil {
 			return engine.ReleaseResult{}, err
@@ -57,6 +57,16 @@ type removal struct {
 	*Engine
 	r    *engine.Request
 	tomb lease // of the tombstone; none for Release
+}
+
+// guess returns the lock, or what the engine remembers of the hold. If that is outdated, try
+// has no effect and reads the lock. A holder has no queue position.
+func (x *removal) guess(ctx context.Context) (*state, error) {
+	h := x.recent.forget(x.keys.hold(x.r))
+	if h == nil || !h.has(x.r.Attempt) {
+		return x.readLock(ctx, x.r.Key)
+	}
+	return &state{name: x.r.Key, holds: []*hold{h}}, nil
 }
 
 // try ends the hold and the position of the attempt, if the hold is still as in s. Otherwise it

@@ -129,8 +129,7 @@ func (e *Engine) lockReads(name string) []clientv3.Op {
 // parse makes a state of the last two reads of a transaction.
 func (e *Engine) parse(name string, resp *clientv3.TxnResponse) (*state, error) {
 	reads := resp.Responses[len(resp.Responses)-2:]
-	s := &state{name: name, revision: resp.Header.Revision, tombs: make(map[string]bool)}
-	s.fences.parse(kvsOf(reads[1]))
+	s := &state{name: name, revision: resp.Header.Revision, fences: e.parseFences(kvsOf(reads[1])), tombs: make(map[string]bool)}
 	if err := s.add(e.keys.lock(name), kvsOf(reads[0])); err != nil {
 		return nil, err
 	}
