@@ -148,9 +148,9 @@ func (a *acquisition) grant(ctx context.Context, s *state) (engine.Grant, *state
 	return h.grant(), nil, nil
 }
 
-// free is the condition that nobody has come between s and the grant: the lock has no key
-// that is newer than s. The keys that are gone since then do not matter. Reads that
-// arrive together do not disturb each other.
+// free is the condition that no other caller has changed the lock between s and the grant:
+// the lock has no key that is newer than s. Keys that were deleted since then do not matter.
+// Readers that arrive together do not conflict with each other.
 func (a *acquisition) free(s *state) []clientv3.Cmp {
 	lock := a.keys.lock(a.r.Key)
 	parts := []string{""}

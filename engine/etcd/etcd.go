@@ -1,10 +1,10 @@
-// Package etcd is the engine on etcd, from version 3.5 on.
+// Package etcd is the engine on etcd, from version 3.5.14 on.
 //
 //	e, err := etcd.Open(ctx, "etcd://localhost:2379")
 //
 // A hold, a queue position, a claim and a tombstone are keys, each attached to a lease of
 // etcd. The leader of the cluster ends them, by its own clock. A change is one
-// transaction that takes effect only if nobody has changed the lock since it was read.
+// transaction that takes effect only if the lock has not been changed since it was read.
 // docs/etcd.md describes the keys.
 //
 // # What is not promised

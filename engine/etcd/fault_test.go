@@ -189,11 +189,16 @@ func TestLateRequests(t *testing.T) {
 }
 
 // holdAfter holds back requests after the given operations have been answered, one
-// after the other. deliver lets them pass, although their callers have given up.
+// after the other. deliver lets the first one pass, although its caller has given up. What
+// the caller sent to cancel it is dropped.
 func (n *network) holdAfter(operations ...string) (deliver func()) {
 	open := make(chan func(), 1)
 	n.then(func() { open <- n.Hold(faultnet.Requests) }, operations...)
-	return func() { (<-open)() }
+	return func() {
+		release := <-open
+		n.BlackHole(faultnet.Requests, true) // for chunks that are read from now on
+		release()
+	}
 }
 
 // TestServers stops, kills and restarts servers.

@@ -78,7 +78,7 @@ func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, err
 	}
 }
 
-// forceRelease makes one try. It is not done if somebody has come meanwhile.
+// forceRelease makes one try. It is not done if the lock was granted meanwhile.
 //
 // The revocations are written together with the end of the holds. Those that one
 // transaction has no room for are written before, when they have no effect yet, because a

@@ -130,6 +130,18 @@ func TestGuesses(t *testing.T) {
 			released(t, e, r, engine.NotYours)
 			renewed(t, other, next)
 		},
+		"a lease that is used again lasts for its full length": func(t *testing.T, m *etcdtest.Member) {
+			e, r := open(t, m.URL()), request(ann)
+			r.Lease = 4 * time.Second
+			for range 3 {
+				granted(t, e, r)
+				released(t, e, r, engine.Released)
+				time.Sleep(2500 * time.Millisecond)
+			}
+			granted(t, e, r)
+			time.Sleep(2500 * time.Millisecond)
+			renewed(t, e, r)
+		},
 		"an abandoned hold that is remembered ends": func(t *testing.T, m *etcdtest.Member) {
 			e, _ := warm(t, m)
 			r := request(ann)

@@ -67,7 +67,7 @@ type entry struct {
 	name     string
 	revision int64
 	fences   fences
-	record   *record    // nil if there is none
+	record   *record    // nil for an absent record
 	claim    *claimMark // nil if no claim is held
 	tombs    map[string]bool
 }
@@ -140,8 +140,8 @@ func (x *entry) leased() lease {
 	return x.record.leased()
 }
 
-// unchanged is the condition that the record has not been changed, and that nobody has come
-// if there is none.
+// unchanged is the condition that the record has not been changed. An absent record must
+// still be absent.
 func (x *entry) unchanged(k keyspace) clientv3.Cmp {
 	if x.record == nil {
 		return absent(k.result(x.name))

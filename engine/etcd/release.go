@@ -136,8 +136,8 @@ func notEntered(key string, h *hold) clientv3.Cmp {
 	return h.unchanged()
 }
 
-// leave adds the end of an attempt's hold. It returns how many attempts are left, and the
-// lease if there is none.
+// leave adds the end of an attempt's hold. It returns how many attempts are left. After the
+// last one it also returns the lease, which keeps no key any more.
 func (c *change) leave(h *hold, attempt string) (left int, unused lease) {
 	c.when = append(c.when, h.unchanged())
 	others := slices.DeleteFunc(slices.Clone(h.Attempts), func(a text) bool { return a == text(attempt) })

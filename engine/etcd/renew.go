@@ -68,7 +68,7 @@ func (e *Engine) renewSome(ctx context.Context, rs []engine.Request, errs []erro
 
 // A readHolding is what renewSome has read for a request.
 type readHolding struct {
-	hold    *hold // nil if there is none
+	hold    *hold // nil if the holder has no hold
 	revoked *revocation
 }
 
