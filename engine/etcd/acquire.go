@@ -75,7 +75,7 @@ func (a *acquisition) guess(ctx context.Context) (*state, error) {
 		return a.readLock(ctx, r.Key)
 	}
 	l, ok := a.leases.take(seconds(r.Lease))
-	if !ok || a.keepAlive(ctx, r.Key, l.id) != nil {
+	if !ok || a.keepAlive(ctx, r.Key, l) != nil {
 		return a.readLock(ctx, r.Key)
 	}
 	a.ready = l
@@ -119,7 +119,7 @@ func (a *acquisition) grant(ctx context.Context, s *state) (engine.Grant, *state
 			return engine.Grant{}, nil, err
 		}
 	}
-	h := &hold{Kind: storedKind(r.Kind), Holder: text(r.Holder), Attempts: []text{text(r.Attempt)}, TTL: ttl, Base: s.fences.base}
+	h := &hold{Kind: storedKind(r.Kind), Holder: text(r.Holder), Attempts: []text{text(r.Attempt)}, terms: termsOf(a.ready), Base: s.fences.base}
 	h.key = a.keys.hold(r)
 	c := &change{name: r.Key, operation: "acquire", when: a.free(s), otherwise: a.lockReads(r.Key)}
 	// A writer that also reads keeps its fence, because the holder does not change.
@@ -145,6 +145,13 @@ func (a *acquisition) grant(ctx context.Context, s *state) (engine.Grant, *state
 	a.recent.busyAt(r.Key).Store(false)
 	h.created, h.modified, h.lease = resp.Header.Revision, resp.Header.Revision, a.ready.id
 	a.recent.granted(h)
+	// The leader was replaced since it began the lease, which may end early. renew moves the
+	// hold to another.
+	if resp.Header.RaftTerm != a.ready.term {
+		if err := a.renew(ctx, r, readHolding{hold: h}); err != nil {
+			return engine.Grant{}, nil, fail(r.Key, "the lock was granted during an election, and may be lost: "+err.Error(), engine.ErrUnknown, err)
+		}
+	}
 	return h.grant(), nil, nil
 }
 
@@ -178,7 +185,7 @@ func (a *acquisition) reenter(ctx context.Context, s *state, h *hold) (engine.Gr
 		return h.grant(), nil, nil
 	}
 	entered := *h
-	entered.TTL = l.ttl
+	entered.terms = termsOf(l)
 	if !h.has(r.Attempt) {
 		entered.Attempts = append(entered.Attempts[:len(h.Attempts):len(h.Attempts)], text(r.Attempt))
 	}
@@ -214,10 +221,10 @@ func (s *state) dequeue(r *engine.Request, granted bool) (deletes []clientv3.Op,
 	}
 	for _, w := range gone {
 		deletes = append(deletes, clientv3.OpDelete(w.key))
-		freed = append(freed, lease{w.lease, w.TTL})
+		freed = append(freed, w.leased())
 		if w.turn != nil {
 			deletes = append(deletes, clientv3.OpDelete(w.turn.key))
-			freed = append(freed, lease{w.turn.lease, w.turn.TTL})
+			freed = append(freed, w.turn.leased())
 		}
 	}
 	return deletes, freed

@@ -22,7 +22,7 @@ func (e *Engine) newAge(ctx context.Context, name string) (lease, error) {
 
 // age returns how long ago a lease of newAge began, at least.
 func (e *Engine) age(ctx context.Context, name string, id clientv3.LeaseID) (time.Duration, error) {
-	left, err := e.left(ctx, name, lease{id, ageTTL})
+	left, err := e.left(ctx, name, lease{id: id, ttl: ageTTL})
 	if err != nil || left == 0 {
 		return 0, err
 	}

@@ -65,7 +65,7 @@ func (l ledger) grant(ctx context.Context, c *engine.Claim, x *entry) (engine.Re
 	}
 	r := &record{
 		Attempt: text(c.Attempt), Fingerprint: text(c.Fingerprint), State: engine.Running.String(), Began: time.Now().UnixNano(),
-		Base: x.fences.base, TTL: retained.ttl, Retained: c.Retain > 0,
+		Base: x.fences.base, terms: termsOf(retained), Retained: c.Retain > 0,
 	}
 	if old := x.record; old != nil {
 		r.TookOver, r.Began = true, max(r.Began, old.Began+1)
@@ -79,7 +79,7 @@ func (l ledger) grant(ctx context.Context, c *engine.Claim, x *entry) (engine.Re
 			clientv3.Compare(clientv3.ModRevision(l.keys.record(c.Key)).WithPrefix(), "<", x.revision+1), x.fences.unchanged(l.keys),
 		},
 		do: []clientv3.Op{
-			clientv3.OpPut(l.keys.claim(c.Key), value(&claimMark{TTL: claimed.ttl}), clientv3.WithLease(claimed.id)),
+			clientv3.OpPut(l.keys.claim(c.Key), value(&claimMark{terms: termsOf(claimed)}), clientv3.WithLease(claimed.id)),
 			clientv3.OpPut(l.keys.result(c.Key), value(r), clientv3.WithLease(retained.id)),
 		},
 		otherwise: l.entryReads(c.Key),
@@ -94,6 +94,13 @@ func (l ledger) grant(ctx context.Context, c *engine.Claim, x *entry) (engine.Re
 	}
 	r.modified = resp.Header.Revision
 	granted := &entry{name: c.Key, record: r, claim: &claimMark{}}
+	// The leader was replaced since it began a lease, which may end early. renew moves the claim
+	// and the record to others.
+	if term := resp.Header.RaftTerm; term != claimed.term || term != retained.term {
+		if err := l.renew(ctx, c); err != nil {
+			return engine.Record{}, nil, fail(c.Key, "the claim was granted during an election, and may be lost: "+err.Error(), engine.ErrUnknown, err)
+		}
+	}
 	return granted.granted(c.Lease), nil, nil
 }
 
@@ -150,11 +157,11 @@ func (l ledger) renewEntry(ctx context.Context, c *engine.Claim, x *entry) (next
 		return nil, err
 	}
 	r := x.record.rewritten()
-	r.TTL, r.Retained = retained.ttl, r.Retained || c.Retain > 0
+	r.terms, r.Retained = termsOf(retained), r.Retained || c.Retain > 0
 	resp, err := l.commit(ctx, &change{
 		name: c.Key, operation: "renew-claim", when: []clientv3.Cmp{x.record.unchanged(), x.claim.unchanged()},
 		do: []clientv3.Op{
-			clientv3.OpPut(x.claim.key, value(&claimMark{TTL: claimed.ttl}), clientv3.WithLease(claimed.id)),
+			clientv3.OpPut(x.claim.key, value(&claimMark{terms: termsOf(claimed)}), clientv3.WithLease(claimed.id)),
 			clientv3.OpPut(x.record.key, value(&r), clientv3.WithLease(retained.id)),
 		},
 		otherwise: l.entryReads(c.Key),

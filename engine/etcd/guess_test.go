@@ -142,6 +142,20 @@ func TestGuesses(t *testing.T) {
 			time.Sleep(2500 * time.Millisecond)
 			renewed(t, e, r)
 		},
+		"the lease of a claim that is used again lasts for its full length": func(t *testing.T, m *etcdtest.Member) {
+			l, c := open(t, m.URL()).Capabilities().Ledger, claim()
+			c.Lease, c.Retain = 4*time.Second, 0
+			undo := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Absent}
+			for i := range 3 {
+				if r, err := l.Claim(t.Context(), c); err != nil || !r.Granted {
+					t.Fatalf("claim %d: %+v, %v", i, r, err)
+				}
+				time.Sleep(2500 * time.Millisecond)
+				if o, err := l.Settle(t.Context(), undo); err != nil || o != engine.Released {
+					t.Fatalf("settle %d: %v, %v; want released", i, o, err)
+				}
+			}
+		},
 		"an abandoned hold that is remembered ends": func(t *testing.T, m *etcdtest.Member) {
 			e, _ := warm(t, m)
 			r := request(ann)

@@ -53,7 +53,7 @@ func (e *Engine) describe(ctx context.Context, s *state) (engine.Lock, error) {
 		l.Kind = l.Holders[0].Kind
 	}
 	for _, w := range s.inspectQueue() {
-		l.Waiters, leases = append(l.Waiters, engine.Waiter{Name: string(w.Holder), Kind: kindOf(w.Kind)}), append(leases, lease{w.turn.lease, w.turn.TTL})
+		l.Waiters, leases = append(l.Waiters, engine.Waiter{Name: string(w.Holder), Kind: kindOf(w.Kind)}), append(leases, w.turn.leased())
 		// Only its queue tells a fair lock from an exclusive one.
 		if queue := family(kindOf(w.Kind)); queue == engine.Exclusive {
 			l.Kind = engine.Fair

@@ -18,7 +18,7 @@ type latch struct {
 	Limit    int    `json:"limit"` // the first request's; later requests do not change it
 	Attempts []text `json:"attempts,omitempty"`
 	Open     bool   `json:"open,omitempty"` // then the attempts are dropped
-	TTL      int64  `json:"ttl"`
+	terms
 }
 
 func parseLatch(kv *mvccpb.KeyValue) (*latch, error) {
@@ -87,7 +87,7 @@ func (e *Engine) countDown(ctx context.Context, r *engine.Request, s *state) (le
 	} else {
 		before = *s.latch
 		c.when = []clientv3.Cmp{s.latch.unchanged()}
-		l, err = e.restart(ctx, r.Key, lease{before.lease, before.TTL}, seconds(r.Lease))
+		l, err = e.restart(ctx, r.Key, before.terms.leased(before.lease), seconds(r.Lease))
 	}
 	if err != nil {
 		return 0, false, err
@@ -96,7 +96,7 @@ func (e *Engine) countDown(ctx context.Context, r *engine.Request, s *state) (le
 	if s.latch != nil && after.left() == before.left() && l.id == before.lease {
 		return after.left(), true, nil
 	}
-	after.TTL = l.ttl
+	after.terms = termsOf(l)
 	c.do = []clientv3.Op{clientv3.OpPut(e.keys.latch(r.Key), value(&after), clientv3.WithLease(l.id))}
 	resp, err := e.commit(ctx, c)
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *state) blocking(r *engine.Request) *blocker {
 		if len(s.holds) > 0 {
 			return blockingHold(s.firstHolder())
 		}
-		return &blocker{string(w.Holder), lease{w.turn.lease, w.turn.TTL}}
+		return &blocker{string(w.Holder), w.turn.leased()}
 	}
 	return nil
 }
@@ -158,10 +158,10 @@ func (a *acquisition) forgetAfter() int64 { return 2 * seconds(min(a.r.QueueLeas
 // position returns the changes that write a position.
 func (a *acquisition) position(wait, live lease) []clientv3.Op {
 	r := a.r
-	w := &waiter{Kind: r.Kind.String(), Holder: text(r.Holder), Attempt: text(r.Attempt), TTL: wait.ttl}
+	w := &waiter{Kind: r.Kind.String(), Holder: text(r.Holder), Attempt: text(r.Attempt), terms: termsOf(wait)}
 	return []clientv3.Op{
 		clientv3.OpPut(a.keys.wait(r), value(w), clientv3.WithLease(wait.id)),
-		clientv3.OpPut(a.keys.turn(r), value(&turn{TTL: live.ttl}), clientv3.WithLease(live.id)),
+		clientv3.OpPut(a.keys.turn(r), value(&turn{terms: termsOf(live)}), clientv3.WithLease(live.id)),
 	}
 }
 
@@ -169,7 +169,7 @@ func (a *acquisition) position(wait, live lease) []clientv3.Op {
 // before it was forgotten, has it again.
 func (a *acquisition) keepPosition(ctx context.Context, s *state, own *waiter) (*state, error) {
 	r := a.r
-	wait, err := a.restart(ctx, r.Key, lease{own.lease, own.TTL}, a.forgetAfter())
+	wait, err := a.restart(ctx, r.Key, own.leased(), a.forgetAfter())
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (a *acquisition) keepPosition(ctx context.Context, s *state, own *waiter) (
 func (a *acquisition) restartTurn(ctx context.Context, own *waiter) (lease, error) {
 	ttl := seconds(a.r.QueueLease)
 	if own.turn != nil {
-		live, err := a.restart(ctx, a.r.Key, lease{own.turn.lease, own.turn.TTL}, ttl)
+		live, err := a.restart(ctx, a.r.Key, own.turn.leased(), ttl)
 		if !errors.Is(err, errLeaseGone) {
 			return live, err
 		}

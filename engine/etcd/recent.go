@@ -15,6 +15,7 @@ type recent struct {
 	seed   maphash.Seed
 	busy   [1024]atomic.Bool // by the hash of a lock's name: the last request was refused
 	fences atomic.Pointer[fences]
+	term   atomic.Uint64 // the raft term of the latest answer
 
 	mu    sync.Mutex
 	holds map[string]*hold // by key; they have a single attempt

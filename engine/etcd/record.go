@@ -28,7 +28,7 @@ type record struct {
 	Base        uint64 `json:"base,omitempty"`     // see fences
 	Fence       uint64 `json:"fence,omitempty"`
 	Result      []byte `json:"result,omitempty"`
-	TTL         int64  `json:"ttl"` // of its lease, in seconds
+	terms
 }
 
 func (r *record) fence() uint64 {
@@ -38,7 +38,7 @@ func (r *record) fence() uint64 {
 	return fenceAt(r.Base, r.modified)
 }
 
-func (r *record) leased() lease    { return lease{r.lease, r.TTL} }
+func (r *record) leased() lease    { return r.terms.leased(r.lease) }
 func (r *record) began() time.Time { return time.Unix(0, r.Began) }
 func (r *record) running() bool    { return r.State == engine.Running.String() }
 
@@ -57,10 +57,10 @@ func (r *record) rewritten() record {
 // A claimMark is the value of a claim key. It exists while the claim is held.
 type claimMark struct {
 	version `json:"-"`
-	TTL     int64 `json:"ttl"`
+	terms
 }
 
-func (c *claimMark) leased() lease { return lease{c.lease, c.TTL} }
+func (c *claimMark) leased() lease { return c.terms.leased(c.lease) }
 
 // An entry is a record at one revision of etcd.
 type entry struct {

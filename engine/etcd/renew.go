@@ -101,7 +101,7 @@ func (e *Engine) renew(ctx context.Context, r *engine.Request, found readHolding
 			return err
 		}
 		renewed := *h
-		renewed.TTL = l.ttl
+		renewed.terms = termsOf(l)
 		resp, err := e.commit(ctx, &change{
 			name: r.Key, operation: "renew", when: []clientv3.Cmp{h.unchanged()},
 			do:        []clientv3.Op{clientv3.OpPut(h.key, value(&renewed), clientv3.WithLease(l.id))},

@@ -96,7 +96,7 @@ func (l ledger) trySettle(ctx context.Context, s *engine.Settlement, x *entry) (
 // that has the right length.
 func (l ledger) retention(ctx context.Context, x *entry, ttl int64) (lease, error) {
 	if kept := x.record.leased(); kept.ttl == ttl {
-		return kept, l.keepAlive(ctx, x.name, kept.id)
+		return l.restart(ctx, x.name, kept, ttl)
 	}
 	return l.newLease(ctx, x.name, ttl)
 }
@@ -104,7 +104,7 @@ func (l ledger) retention(ctx context.Context, x *entry, ttl int64) (lease, erro
 // settledRecord is the change that stores the outcome.
 func settledRecord(r *record, s *engine.Settlement, kept lease) clientv3.Op {
 	after := r.rewritten()
-	after.State, after.TTL = s.Outcome.String(), kept.ttl
+	after.State, after.terms = s.Outcome.String(), termsOf(kept)
 	if s.Outcome != engine.Unknown {
 		after.Result = s.Result
 	}

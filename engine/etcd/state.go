@@ -49,15 +49,24 @@ func absent(key string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
 }
 
+// terms are what a value says about the lease of its key.
+type terms struct {
+	TTL  int64  `json:"ttl"`  // in seconds
+	Term uint64 `json:"term"` // see lease
+}
+
+func termsOf(l lease) terms                      { return terms{l.ttl, l.term} }
+func (t terms) leased(id clientv3.LeaseID) lease { return lease{id, t.TTL, t.Term} }
+
 // A hold is the value of a holder's key.
 type hold struct {
 	version  `json:"-"`
 	Kind     string `json:"kind"`
 	Holder   text   `json:"holder"`
 	Attempts []text `json:"attempts"`
-	TTL      int64  `json:"ttl"`             // of its lease, in seconds
-	Base     uint64 `json:"base,omitempty"`  // see fences
-	Fence    uint64 `json:"fence,omitempty"` // replaces the fence of the revision
+	terms
+	Base  uint64 `json:"base,omitempty"`  // see fences
+	Fence uint64 `json:"fence,omitempty"` // replaces the fence of the revision
 }
 
 // first returns the first attempt.
@@ -70,7 +79,7 @@ func (h *hold) first() string {
 
 func (h *hold) has(attempt string) bool { return slices.Contains(h.Attempts, text(attempt)) }
 func (h *hold) grant() engine.Grant     { return engine.Grant{Fence: h.fence(), Count: len(h.Attempts)} }
-func (h *hold) leased() lease           { return lease{h.lease, h.TTL} }
+func (h *hold) leased() lease           { return h.terms.leased(h.lease) }
 
 // fence returns the fence of the hold.
 func (h *hold) fence() uint64 {
@@ -101,15 +110,17 @@ type waiter struct {
 	Kind    string `json:"kind"`
 	Holder  text   `json:"holder"`
 	Attempt text   `json:"attempt"`
-	TTL     int64  `json:"ttl"`
+	terms
 }
 
 // A turn exists while a queue position has not expired.
 type turn struct {
 	version `json:"-"`
-	TTL     int64 `json:"ttl"`
+	terms
 }
 
+func (w *waiter) leased() lease { return w.terms.leased(w.lease) }
+func (t *turn) leased() lease   { return t.terms.leased(t.lease) }
 func (w *waiter) expired() bool { return w.turn == nil }
 
 // readLock reads a lock.
