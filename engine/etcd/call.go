@@ -33,7 +33,7 @@ func (e *Engine) read(ctx context.Context, name, operation string, ops ...client
 	if err != nil {
 		return nil, explain(ctx, name, operation, false, err)
 	}
-	e.recent.term.Store(resp.Header.RaftTerm)
+	e.recent.saw(resp.Header.RaftTerm)
 	return resp, nil
 }
 
@@ -62,7 +62,7 @@ func (e *Engine) commit(ctx context.Context, c *change) (*clientv3.TxnResponse, 
 	if err != nil {
 		return nil, explain(ctx, c.name, c.operation, true, err)
 	}
-	e.recent.term.Store(resp.Header.RaftTerm)
+	e.recent.saw(resp.Header.RaftTerm)
 	return resp, nil
 }
 

@@ -189,8 +189,8 @@ func TestLateRequests(t *testing.T) {
 }
 
 // holdAfter holds back requests after the given operations have been answered, one
-// after the other. deliver lets the first one pass, although its caller has given up. What
-// the caller sent to cancel it is dropped.
+// after the other. deliver lets the first one pass, although its caller has given up. Its
+// cancellation is dropped.
 func (n *network) holdAfter(operations ...string) (deliver func()) {
 	open := make(chan func(), 1)
 	n.then(func() { open <- n.Hold(faultnet.Requests) }, operations...)

@@ -77,8 +77,8 @@ func (e *Engine) keepAlive(ctx context.Context, name string, l lease) error {
 	if err != nil {
 		return explain(ctx, name, "lease-keep-alive", true, err)
 	}
-	// A member that was stopped meanwhile may have answered for a leader that is none any
-	// more. A read needs a majority.
+	// The member may have been stopped meanwhile, and have answered although another leader
+	// was elected. A read needs a majority.
 	if term == l.term && time.Since(start) > slowKeepAlive {
 		resp, err := e.read(ctx, name, "term", clientv3.OpGet(e.keys.fence()))
 		if err != nil {
@@ -86,6 +86,7 @@ func (e *Engine) keepAlive(ctx context.Context, name string, l lease) error {
 		}
 		term = resp.Header.RaftTerm
 	}
+	e.recent.saw(term)
 	if term != l.term {
 		return errOldTerm
 	}

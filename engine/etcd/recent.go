@@ -15,7 +15,7 @@ type recent struct {
 	seed   maphash.Seed
 	busy   [1024]atomic.Bool // by the hash of a lock's name: the last request was refused
 	fences atomic.Pointer[fences]
-	term   atomic.Uint64 // the raft term of the latest answer
+	term   atomic.Uint64 // the highest raft term in an answer
 
 	mu    sync.Mutex
 	holds map[string]*hold // by key; they have a single attempt
@@ -25,6 +25,13 @@ func (r *recent) open() {
 	r.seed = maphash.MakeSeed()
 	r.fences.Store(&fences{})
 	r.holds = make(map[string]*hold)
+}
+
+// saw remembers the raft term of an answer. Terms only rise.
+func (r *recent) saw(term uint64) {
+	for old := r.term.Load(); term > old && !r.term.CompareAndSwap(old, term); {
+		old = r.term.Load()
+	}
 }
 
 // busyAt returns the mark of the lock of that name. Locks with the same hash share it.
