@@ -38,7 +38,7 @@ func (c *cleaner) schedule(dir, key string, n *node) {
 		return // it does not expire
 	}
 	wait := min(duration(last-n.at.now), longWait) + slack
-	if n.state.vacant() { // it stays for the fences that it has reserved
+	if n.state.vacant() && !removable(n.state, moment{zxid: n.at.zxid + 1}) { // it stays for the fences that it has reserved
 		wait = time.Minute
 	}
 	c.mu.Lock()

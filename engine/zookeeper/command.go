@@ -72,16 +72,11 @@ const (
 	doTidy = "tidy" // changes a document only if nothing is left in it
 )
 
-// removes reports whether a command can only remove something from a document. If such
-// commands leave nothing at one time, they leave nothing at any later time either.
+// removes reports whether a command only removes something that would also expire. If
+// such commands leave nothing at one time, they leave nothing at any later time either.
+// A settlement is none of them: it does not remove an outcome that has become unknown.
 func (c *command) removes() bool {
-	switch c.Do {
-	case doRelease, doTidy, doErase, doReturn:
-		return true
-	case doSettle:
-		return c.Outcome == engine.Absent
-	}
-	return false
+	return c.Do == doRelease || c.Do == doTidy || c.Do == doErase || c.Do == doReturn
 }
 
 // commandOf returns the command for a request.

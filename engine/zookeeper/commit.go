@@ -47,7 +47,7 @@ func (r *round) plan() plan {
 	p.answers, p.effects = execute(after, p.commands, at)
 	// The next document at this key is created later than this one is removed, so its
 	// fences are higher, unless a reserve reaches that far.
-	p.remove = removes && r.node != nil && after.vacant() && after.fences() < moment{zxid: at.zxid + 1}.fence()
+	p.remove = removes && r.node != nil && removable(after, at)
 	if removes && r.node == nil || tidies && !p.remove {
 		p.effects.changed = false
 	}
@@ -64,6 +64,12 @@ func (r *round) plan() plan {
 	}
 	p.data = data
 	return p
+}
+
+// removable reports whether a transaction from a moment on may remove a document in this
+// state.
+func removable(s state, at moment) bool {
+	return s.vacant() && s.fences() < moment{zxid: at.zxid + 1}.fence()
 }
 
 // commit executes a plan, and returns the stat of the document after it.

@@ -97,6 +97,33 @@ func TestALateChangeDoesNotChangeALaterDocument(t *testing.T) {
 	released(t, other, next, engine.Released)
 }
 
+// A claim that expires while its settlement is on the way has an unknown outcome, which
+// must not be removed with the document.
+func TestALateSettlementLeavesTheOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	e, p := proxied(t, s, zookeeper.Session(longSession))
+	l := e.Capabilities().Ledger
+	c := engine.Claim{Key: t.Name(), Attempt: "a", Lease: 2 * time.Second, Retain: time.Hour}
+	if r, err := l.Claim(t.Context(), c); err != nil || !r.Granted {
+		t.Fatalf("claim: %+v, %v", r, err)
+	}
+	arrive := p.Hold(faultnet.Requests)
+	settled := make(chan engine.Outcome)
+	go func() {
+		o, _ := l.Settle(t.Context(), engine.Settlement{Key: c.Key, Attempt: "a", Outcome: engine.Absent})
+		settled <- o
+	}()
+	time.Sleep(2500 * time.Millisecond)
+	arrive()
+	if o := <-settled; o != engine.AlreadyFree {
+		t.Errorf("the late settlement is %v, want %v", o, engine.AlreadyFree)
+	}
+	if r, err := open(t, s.URL()).Capabilities().Ledger.Lookup(t.Context(), c.Key); err != nil || r.State != engine.Unknown {
+		t.Errorf("the record is %v, %v; want %v", r.State, err, engine.Unknown)
+	}
+}
+
 func TestACallThatWasNotSentHasNoEffect(t *testing.T) {
 	t.Parallel()
 	s := server(t)

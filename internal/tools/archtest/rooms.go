@@ -30,7 +30,7 @@ var Product = []Room{
 	{"engine/memory", "the embedded engine: the default and the reference", []string{"engine"}, laws},
 	{"engine/redisengine", "the engine on Redis and Valkey", []string{"engine", "internal/trace"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
 	{"engine/redisengine/goredis", "the same on a go-redis client", []string{"engine", "engine/redisengine"}, server},
-	{"engine/etcd", "the engine on etcd", []string{"engine", "internal/trace"}, []string{"engine/enginetest", "internal/testing/etcdtest", "internal/testing/faultnet", "."}},
+	{"engine/zookeeper", "the engine on Apache ZooKeeper", []string{"engine", "internal/trace"}, []string{"engine/enginetest", "engine/enginetest/history", "engine/memory", "internal/testing/zookeepertest", "internal/testing/faultnet", "."}},
 	{"engine/quorum", "one engine of several: a majority decides", []string{"engine"}, append([]string{".", "engine/memory"}, laws...)},
 	{"engine/standby", "one engine of two, with a switch between them", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
 	{"doctor", "advice on an engine's settings", []string{"engine"}, nil},

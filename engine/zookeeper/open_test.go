@@ -1,0 +1,234 @@
+package zookeeper_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/zookeeper"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+)
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		url   string
+		hosts []string
+		root  string
+		user  string
+	}{
+		{"zk://localhost", []string{"localhost:2181"}, "/interlock", ""},
+		{"zk://a,b:2182,[::1]:2183/shop/locks", []string{"a:2181", "b:2182", "[::1]:2183"}, "/shop/locks", ""},
+		{"zk://me:p%40ss@a,b/", []string{"a:2181", "b:2181"}, "/interlock", "me"},
+		{"zks://a?tls_name=b&timeout=1s&session=5s&lazy=true", []string{"a:2281"}, "/interlock", ""},
+	} {
+		hosts, root, user, err := zookeeper.Parse(c.url)
+		if err != nil || !slices.Equal(hosts, c.hosts) || root != c.root || user != c.user {
+			t.Errorf("%s: %q, %q, %q, %v; want %q, %q and %q", c.url, hosts, root, user, err, c.hosts, c.root, c.user)
+		}
+	}
+}
+
+func TestBadURLs(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"":                            "begin it with zk://",
+		"redis://localhost":           "begin it with zk://",
+		"zk://":                       "names no server",
+		"zk://a,,b":                   "invalid host",
+		"zk://a,b@c/x":                "invalid host",
+		"zk://a/zookeeper/x":          "invalid root",
+		"zk://a//x":                   "invalid root",
+		"zk://a/x%20y":                "invalid root",
+		"zk://a?timeot=2s":            `unknown parameter "timeot"`,
+		"zk://a?timeout=2":            "not a duration",
+		"zk://a?lazy=maybe":           "neither true nor false",
+		"zk://a?tls_name=b":           "needs zks://",
+		"zks://a?tls_ca=/nonexistent": "no such file",
+	} {
+		if url == "zk://a,b@c/x" {
+			continue // the user is "a,b"
+		}
+		_, err := zookeeper.Open(t.Context(), url)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an error that says %q", url, err, want)
+		}
+	}
+	_, err := zookeeper.Open(t.Context(), "zk://me:secret@a\x00")
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error %v contains the password, or there is none", err)
+	}
+}
+
+func TestOpenWithoutServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // accepts connections, and does not answer
+	url := "zk://" + l.Addr().String() + "?session=500ms&timeout=500ms"
+	start := time.Now()
+	if _, err := zookeeper.Open(t.Context(), url); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("open: %v, want %v", err, engine.ErrUnavailable)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("Open took %v, and the session's timeout is 500ms", took)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := zookeeper.Open(ctx, url); !errors.Is(err, context.Canceled) {
+		t.Errorf("open with a cancelled context: %v, want %v", err, context.Canceled)
+	}
+	e, err := zookeeper.Open(t.Context(), url, zookeeper.Lazy())
+	if err != nil {
+		t.Fatalf("lazy: %v", err)
+	}
+	defer e.Close()
+	refused(t, e, request(t, ann, "a"), engine.ErrUnavailable)
+}
+
+// A server that accepts connections and does not answer must not keep the client from
+// the others.
+func TestAServerThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	p := faultnet.New(t, server(t).Addr())
+	p.BlackHole(faultnet.Replies, true)
+	for range 4 { // the order of the servers is random
+		e, err := zookeeper.Open(t.Context(), "zk://"+p.Addr()+","+server(t).Addr()+"?session=1s&timeout=20s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := request(t, ann, "a")
+		granted(t, e, r)
+		released(t, e, r, engine.Released)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnEngineConnectsWhenTheServerComesBack(t *testing.T) {
+	t.Parallel()
+	p := faultnet.New(t, server(t).Addr())
+	p.Refuse(true)
+	e := open(t, "zk://"+p.Addr(), zookeeper.Lazy(), zookeeper.Root("/lazy"), zookeeper.Timeout(300*time.Millisecond))
+	refused(t, e, request(t, ann, "a"), engine.ErrUnavailable)
+	p.Refuse(false)
+	eventually(t, "the lock is granted", func() bool {
+		_, err := e.Acquire(context.Background(), request(t, ann, "a"))
+		return err == nil
+	})
+}
+
+func TestRootsSeparateLocks(t *testing.T) {
+	t.Parallel()
+	one, two := open(t, server(t).URL(), zookeeper.Root("/one.shop")), open(t, server(t).URL()+"/two/shop")
+	granted(t, one, request(t, ann, "a"))
+	granted(t, two, request(t, bob, "b"))
+	if a, b := incarnation(t, one), incarnation(t, two); a == b {
+		t.Errorf("both roots have the incarnation %q", a)
+	}
+}
+
+func incarnation(t testing.TB, e *zookeeper.Engine) string {
+	t.Helper()
+	i, err := e.Incarnation(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i.ID
+}
+
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	addr := server(t).Addr()
+	owner := open(t, "zk://shop:secret@"+addr+"/owned?session=2s")
+	r := request(t, ann, "a")
+	granted(t, owner, r)
+	for _, user := range []string{"", "shop:wrong@", "other:secret@"} {
+		e, err := zookeeper.Open(t.Context(), "zk://"+user+addr+"/owned")
+		if err == nil {
+			_, err = e.Acquire(t.Context(), request(t, bob, "b"))
+			_ = e.Close()
+		}
+		if err == nil || engine.Temporary(err) || !strings.Contains(err.Error(), "lacks a permission") {
+			t.Errorf("as %q: %v, want an error about permissions", user, err)
+		}
+	}
+	again := open(t, "zk://shop:secret@"+addr+"/owned")
+	busy(t, again, request(t, bob, "b"))
+	released(t, again, r, engine.Released)
+}
+
+// A user is sent again with every new connection.
+func TestAUserKeepsItsPermissionsAfterAReconnect(t *testing.T) {
+	t.Parallel()
+	p := faultnet.New(t, server(t).Addr())
+	e := open(t, "zk://shop:secret@"+p.Addr()+"/reconnected?session=2s")
+	r := request(t, ann, "a")
+	granted(t, e, r)
+	for range 3 {
+		p.Reset()
+		eventually(t, "the holder renews", func() bool {
+			err := e.Renew(context.Background(), []engine.Request{r})[0]
+			if err != nil && !engine.Temporary(err) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+	}
+}
+
+func TestObservedCalls(t *testing.T) {
+	t.Parallel()
+	e := open(t, server(t).URL())
+	r := request(t, ann, "a")
+	granted(t, e, r) // creates the bucket
+	released(t, e, r, engine.Released)
+	var calls []engine.ServerCall
+	stop := e.Capabilities().Observe(func(c engine.ServerCall) { calls = append(calls, c) })
+	granted(t, e, r)
+	released(t, e, r, engine.Released)
+	stop()
+	granted(t, e, r)
+	if len(calls) != 2 || calls[0].Operation != "acquire" || calls[1].Operation != "release" {
+		t.Fatalf("observed %+v, want one request for each call", calls)
+	}
+	for _, c := range calls {
+		if c.Node != server(t).Addr() || c.Took <= 0 || c.Problem() != "" {
+			t.Errorf("observed %+v, want a request to %s", c, server(t).Addr())
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := l.Addr().String()
+	l.Close()
+	h, err := zookeeper.Probe(t.Context(), "zk://"+server(t).Addr()+","+down)
+	if err != nil || len(h.Nodes) != 2 || h.Timeout != 2*time.Second {
+		t.Fatalf("got %+v, %v; want two nodes", h, err)
+	}
+	for _, n := range h.Nodes {
+		if n.Addr == down {
+			if !errors.Is(n.Err, engine.ErrUnavailable) {
+				t.Errorf("the node without a server has the error %v, want %v", n.Err, engine.ErrUnavailable)
+			}
+		} else if n.Err != nil || n.Role != engine.Primary || !strings.HasPrefix(n.Version, "3.") || n.Uptime <= 0 || n.Latency <= 0 || len(n.Denied) > 0 {
+			t.Errorf("the server is reported as %+v", n)
+		}
+	}
+	if _, err := zookeeper.Probe(t.Context(), "zk://"); err == nil {
+		t.Error("a probe of a bad URL succeeded")
+	}
+}
