@@ -29,6 +29,11 @@ const (
 // returns within the engine's timeout: if the command is then on its way, with
 // ErrUnknown.
 func (e *Engine) run(ctx context.Context, dir, key string, c command) (any, error) {
+	return e.runUntil(ctx, time.Now().Add(e.timeout), dir, key, c)
+}
+
+// runUntil is run for a call that began earlier.
+func (e *Engine) runUntil(ctx context.Context, deadline time.Time, dir, key string, c command) (any, error) {
 	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -36,7 +41,7 @@ func (e *Engine) run(ctx context.Context, dir, key string, c command) (any, erro
 	if !e.queues.add(e, dir, key, x) {
 		return nil, errClosed
 	}
-	timer := time.NewTimer(e.timeout)
+	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
 	case <-x.done:
@@ -57,7 +62,12 @@ func (e *Engine) run(ctx context.Context, dir, key string, c command) (any, erro
 
 // ask is run for a command whose answer has type T.
 func ask[T any](ctx context.Context, e *Engine, dir, key string, c command) (answer T, _ error) {
-	a, err := e.run(ctx, dir, key, c)
+	return askUntil[T](ctx, time.Now().Add(e.timeout), e, dir, key, c)
+}
+
+// askUntil is ask for a call that began earlier.
+func askUntil[T any](ctx context.Context, deadline time.Time, e *Engine, dir, key string, c command) (answer T, _ error) {
+	a, err := e.runUntil(ctx, deadline, dir, key, c)
 	if err != nil {
 		return answer, err
 	}

@@ -55,6 +55,39 @@ func TestEnsemble(t *testing.T) {
 		eventually(t, "another client is refused", func() bool { return isBusy(other, request(t, bob, "b")) })
 	})
 	ensemble.AwaitAll()
+	t.Run("a leader that hung grants nothing when it resumes", func(t *testing.T) {
+		r := request(t, ann, "a")
+		r.Lease = 3 * time.Second
+		leader := ensemble.Leader()
+		atLeader := open(t, leader.URL(), zookeeper.Timeout(time.Second), zookeeper.Session(30*time.Second))
+		first := granted(t, atLeader, r)
+		leader.Stop()
+		c := request(t, bob, "b")
+		if _, err := atLeader.Acquire(context.Background(), c); !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("acquire at the leader that hangs: %v, want an error that is temporary", err)
+		}
+		eventually(t, "the attempt is abandoned under a new leader", func() bool {
+			_, err := other.Abandon(context.Background(), c)
+			return err == nil
+		})
+		next := request(t, "eve:1", "c")
+		eventually(t, "the lease expires", func() bool {
+			g, err := other.Acquire(context.Background(), next)
+			return err == nil && g.Fence > first.Fence
+		})
+		leader.Cont()
+		ensemble.AwaitAll()
+		c.Retry = true
+		eventually(t, "the abandoned attempt is refused", func() bool {
+			_, err := atLeader.Acquire(context.Background(), c)
+			if err == nil {
+				t.Fatal("the abandoned attempt was granted")
+			}
+			return errors.Is(err, engine.ErrAbandoned)
+		})
+		renewed(t, other, next, nil)
+		renewed(t, atLeader, r, engine.ErrNotHolder)
+	})
 	t.Run("without a majority no lock is granted", func(t *testing.T) {
 		r := request(t, ann, "a")
 		granted(t, e, r)

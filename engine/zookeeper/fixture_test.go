@@ -84,14 +84,13 @@ func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {
 	return g
 }
 
-func busy(t testing.TB, e engine.Engine, r engine.Request) *engine.BusyError {
+func busy(t testing.TB, e engine.Engine, r engine.Request) {
 	t.Helper()
 	g, err := e.Acquire(context.Background(), r)
 	var b *engine.BusyError
 	if !errors.As(err, &b) {
 		t.Fatalf("acquire for %s: %+v, %v; want a *engine.BusyError", r.Holder, g, err)
 	}
-	return b
 }
 
 func refused(t testing.TB, e engine.Engine, r engine.Request, want error) {

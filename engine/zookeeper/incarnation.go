@@ -24,13 +24,14 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	if err := e.usable(ctx); err != nil {
 		return engine.Incarnation{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	deadline := time.Now().Add(e.timeout)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	at, err := e.present(ctx, "incarnation") // creates the root if it is missing
 	if err != nil {
 		return engine.Incarnation{}, err
 	}
-	r, err := within(ctx, e, "incarnation", e.readRoot)
+	r, err := within(ctx, deadline, e, "incarnation", e.readRoot)
 	if err != nil {
 		return engine.Incarnation{}, readFailure("incarnation", err)
 	}

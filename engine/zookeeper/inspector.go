@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -43,14 +44,15 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 	if err != nil || from < 0 || from >= buckets {
 		return "", fmt.Errorf("zookeeper: unknown cursor %q: begin with an empty one", cursor)
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	deadline := time.Now().Add(e.timeout)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	at, err := e.present(ctx, pattern)
 	if err != nil {
 		return "", err
 	}
 	for added := 0; from < buckets && added < page; from += group {
-		nodes, err := within(ctx, e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from) })
+		nodes, err := within(ctx, deadline, e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from) })
 		if err != nil {
 			return "", readFailure(pattern, err)
 		}

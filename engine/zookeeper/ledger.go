@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -63,12 +64,12 @@ func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome
 
 // settleLarge settles a claim with a large result, which it stores first.
 func (l ledger) settleLarge(ctx context.Context, key string, c command) (engine.Outcome, error) {
-	result := slices.Clone(c.Result)
+	result, deadline := slices.Clone(c.Result), time.Now().Add(l.timeout)
 	c.Result, c.Blob = nil, newBlob(c.Attempt, result)
-	if err := l.store(ctx, key, c.Blob, result); err != nil {
+	if err := l.store(ctx, deadline, key, c.Blob, result); err != nil {
 		return 0, err
 	}
-	o, err := ask[engine.Outcome](ctx, l.Engine, recordsDir, key, c)
+	o, err := askUntil[engine.Outcome](ctx, deadline, l.Engine, recordsDir, key, c)
 	if err == nil && o != engine.Released { // no record has the result
 		l.discard(key, c.Blob)
 	}

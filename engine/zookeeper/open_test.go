@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/zookeeper"
 	"github.com/interlock-go/interlock/internal/testing/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
 
 func TestURLs(t *testing.T) {
@@ -204,6 +205,42 @@ func TestObservedCalls(t *testing.T) {
 		if c.Node != server(t).Addr() || c.Took <= 0 || c.Problem() != "" {
 			t.Errorf("observed %+v, want a request to %s", c, server(t).Addr())
 		}
+	}
+}
+
+// A server accepts as many connections from one machine as maxClientCnxns says.
+func TestAServerWithoutFreeConnectionsIsUnavailable(t *testing.T) {
+	t.Parallel()
+	s := zookeepertest.Start(t, "maxClientCnxns=1")
+	eventually(t, "the connections of the test's start are gone", func() bool { return s.Mode() == "standalone" })
+	var first *zookeeper.Engine
+	eventually(t, "the first engine has the connection", func() (ok bool) {
+		var err error
+		first, err = zookeeper.Open(t.Context(), s.URL(), zookeeper.Timeout(testTimeout), zookeeper.Session(time.Second))
+		return err == nil
+	})
+	granted(t, first, request(t, ann, "a"))
+	if _, err := zookeeper.Open(t.Context(), s.URL()+"?session=500ms&timeout=1s"); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("a second connection: %v, want %v", err, engine.ErrUnavailable)
+	}
+	second := open(t, s.URL(), zookeeper.Lazy(), zookeeper.Session(time.Second))
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	busy(t, second, request(t, bob, "b"))
+}
+
+// By default a server answers srvr, and no other command.
+func TestProbeOfAServerWithItsDefaults(t *testing.T) {
+	t.Parallel()
+	s := zookeepertest.Start(t, "4lw.commands.whitelist=srvr")
+	h, err := zookeeper.Probe(t.Context(), s.URL())
+	if err != nil || len(h.Nodes) != 1 {
+		t.Fatalf("got %+v, %v; want one node", h, err)
+	}
+	n := h.Nodes[0]
+	if n.Err != nil || n.Role != engine.Primary || n.ID == "" || n.Version == "" || !slices.Equal(n.Denied, []string{"mntr"}) {
+		t.Errorf("the server is reported as %+v, want a primary that denies mntr", n)
 	}
 }
 

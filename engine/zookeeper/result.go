@@ -39,8 +39,8 @@ func newBlob(attempt string, result []byte) *blob {
 }
 
 // store stores a large result. It changes no record, so a failure has no effect.
-func (e *Engine) store(ctx context.Context, key string, b *blob, result []byte) error {
-	_, err := within(ctx, e, key, func() (struct{}, error) {
+func (e *Engine) store(ctx context.Context, deadline time.Time, key string, b *blob, result []byte) error {
+	_, err := within(ctx, deadline, e, key, func() (struct{}, error) {
 		for n := range b.Chunks {
 			chunk := result[n*chunkSize : min(len(result), (n+1)*chunkSize)]
 			path := b.path(e, key, n)
@@ -62,8 +62,8 @@ func (e *Engine) store(ctx context.Context, key string, b *blob, result []byte) 
 
 // load reads a large result. It reports false if the result is gone, because the record
 // has changed meanwhile.
-func (e *Engine) load(ctx context.Context, key string, b *blob) (result []byte, ok bool, _ error) {
-	result, err := within(ctx, e, key, func() (all []byte, _ error) {
+func (e *Engine) load(ctx context.Context, deadline time.Time, key string, b *blob) (result []byte, ok bool, _ error) {
+	result, err := within(ctx, deadline, e, key, func() (all []byte, _ error) {
 		for n := range b.Chunks {
 			chunk, err := request(e, "read", func(conn *zk.Conn) ([]byte, error) {
 				chunk, _, err := conn.Get(b.path(e, key, n))
@@ -101,12 +101,13 @@ type found struct {
 
 // complete runs a command that answers a record, and adds its large result.
 func (l ledger) complete(ctx context.Context, key string, c command) (engine.Record, error) {
+	deadline := time.Now().Add(l.timeout)
 	for {
-		f, err := ask[found](ctx, l.Engine, recordsDir, key, c)
+		f, err := askUntil[found](ctx, deadline, l.Engine, recordsDir, key, c)
 		if err != nil || f.blob == nil || f.Granted {
 			return f.Record, err
 		}
-		result, ok, err := l.load(ctx, key, f.blob)
+		result, ok, err := l.load(ctx, deadline, key, f.blob)
 		if err != nil {
 			return engine.Record{}, err
 		}
@@ -117,10 +118,9 @@ func (l ledger) complete(ctx context.Context, key string, c command) (engine.Rec
 	}
 }
 
-// within runs requests that may take longer than a call. The call returns within the
-// engine's timeout.
-func within[T any](ctx context.Context, e *Engine, key string, do func() (T, error)) (answer T, _ error) {
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+// within runs requests that change nothing and may take longer than a call.
+func within[T any](ctx context.Context, deadline time.Time, e *Engine, key string, do func() (T, error)) (answer T, _ error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	if err := e.session.wait(ctx); err != nil {
 		return answer, e.endedEarly(context.Background(), key)

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,18 +39,21 @@ type Server struct {
 	peers [2]int
 	id    int
 	dir   string
-	clock *clock // nil if the clock cannot be moved
+
+	settings []string // further lines of the configuration
+	clock    *clock   // nil if the clock cannot be moved
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when cmd has been waited for
 	log    *bytes.Buffer // read only once exited is closed
 }
 
-// Start runs a server until the test ends.
-func Start(t testing.TB) *Server {
+// Start runs a server until the test ends. Settings are further lines of its
+// configuration.
+func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	needs(t)
-	return start(t, t.TempDir(), nil)
+	return start(t, t.TempDir(), nil, settings...)
 }
 
 // StartClocked is Start for a server whose wall clock can be moved by [Server.Step]. It
@@ -65,10 +69,10 @@ func StartClocked(t testing.TB) *Server {
 	return start(t, dir, c)
 }
 
-func start(t testing.TB, dir string, c *clock) *Server {
+func start(t testing.TB, dir string, c *clock, settings ...string) *Server {
 	t.Helper()
 	s := newServer(dir, 1)
-	s.clock = c
+	s.clock, s.settings = c, settings
 	t.Cleanup(func() { s.end(t) })
 	if err := s.run(nil); err != nil {
 		t.Fatalf("ZooKeeper did not start: %v\n%s", err, s.text())
@@ -181,6 +185,9 @@ func (s *Server) configure(ensemble []*Server) error {
 	fmt.Fprintf(&c, "tickTime=300\ninitLimit=60\nsyncLimit=20\nminSessionTimeout=300\nmaxSessionTimeout=60000\n"+
 		"maxClientCnxns=0\n4lw.commands.whitelist=*\nadmin.enableServer=false\n"+
 		"dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\n", s.dir, s.port)
+	for _, line := range s.settings { // the last line of a setting counts
+		fmt.Fprintln(&c, line)
+	}
 	for _, other := range ensemble {
 		fmt.Fprintf(&c, "server.%d=127.0.0.1:%d:%d\n", other.id, other.peers[0], other.peers[1])
 	}
@@ -225,11 +232,8 @@ func (s *Server) await(modes ...string) error {
 			return errors.New("the process exited")
 		default:
 		}
-		mode := s.Mode()
-		for _, m := range modes {
-			if mode == m {
-				return nil
-			}
+		if slices.Contains(modes, s.Mode()) {
+			return nil
 		}
 	}
 	return fmt.Errorf("it does not serve within %v", patience)
