@@ -11,7 +11,7 @@ import (
 
 const (
 	cleanEvery  = time.Second      // how often the cleaner looks for documents that are due
-	orphanEvery = 30 * time.Second // how often it removes watches that nobody needs
+	orphanEvery = 30 * time.Second // how often it removes watches without a subscriber
 	sweepEvery  = 10 * time.Minute // how often one engine of the ensemble looks at all documents
 
 	// slack is how much later than expected a document is removed. The clock of this

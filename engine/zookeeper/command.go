@@ -74,7 +74,7 @@ const (
 
 // removes reports whether a command only removes something that would also expire. If
 // such commands leave nothing at one time, they leave nothing at any later time either.
-// A settlement is none of them: it does not remove an outcome that has become unknown.
+// Settlements are excluded: they do not remove an outcome that has become unknown.
 func (c *command) removes() bool {
 	return c.Do == doRelease || c.Do == doTidy || c.Do == doErase || c.Do == doReturn
 }

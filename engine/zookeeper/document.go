@@ -16,8 +16,8 @@ const format = 1
 const maxDocument = 1<<20 - 64<<10
 
 // A document is the data of a node: a state, and the commands of the last transaction.
-// What the commands do depends on the time and the id of the transaction, which its
-// author did not know when it wrote them, and which readers find in the node's stat.
+// The commands depend on the time and the id of the transaction. Its author did not know
+// them when it wrote the commands; readers find them in the node's stat.
 type document struct {
 	Format      int             `json:"v"`
 	Incarnation string          `json:"i"` // the name of the node's child; see commit

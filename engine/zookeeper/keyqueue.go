@@ -213,8 +213,8 @@ func (r *round) fail(err error) {
 	}
 }
 
-// committed answers the calls. What they did follows from the time and the id of the
-// transaction.
+// committed answers the calls. Only now are the time and the id of the transaction known,
+// and with them the answers.
 func (r *round) committed(p *plan, stat *zk.Stat) {
 	at := momentOf(stat)
 	r.e.clock.saw(at)

@@ -62,7 +62,7 @@ func TestBadURLs(t *testing.T) {
 	}
 	_, err := zookeeper.Open(t.Context(), "zk://me:secret@a\x00")
 	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("the error %v contains the password, or there is none", err)
+		t.Errorf("got the error %v, want one that does not contain the password", err)
 	}
 }
 

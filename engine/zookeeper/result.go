@@ -85,7 +85,7 @@ func (e *Engine) load(ctx context.Context, deadline time.Time, key string, b *bl
 	return result, err == nil, err
 }
 
-// discard deletes a large result. What it misses, the sweep deletes.
+// discard deletes a large result. The sweep deletes parts that it misses.
 func (e *Engine) discard(key string, b *blob) {
 	for n := range b.Chunks {
 		path := b.path(e, key, n)
