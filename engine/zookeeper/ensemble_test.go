@@ -103,7 +103,7 @@ func TestEnsemble(t *testing.T) {
 			if g, err := short.Acquire(context.Background(), c); err == nil || !engine.Temporary(err) {
 				t.Errorf("acquire without a majority: %+v, %v; want an error that is temporary", g, err)
 			}
-			if took := time.Since(start); took > 20*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("the call took %v, and its timeout is 1s", took)
 			}
 		}

@@ -137,7 +137,7 @@ func TestACallThatWasNotSentHasNoEffect(t *testing.T) {
 	})
 	start := time.Now()
 	refused(t, e, r, engine.ErrUnavailable)
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("the call took %v, and its timeout is 500ms", took)
 	}
 	p.Refuse(false)
@@ -229,7 +229,7 @@ func TestAStoppedServerFailsCallsInTime(t *testing.T) {
 	if _, err := e.Inspect(context.Background(), t.Name()+"third"); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("inspect: %v, want %v: it changes nothing", err, engine.ErrUnavailable)
 	}
-	if took := time.Since(start); took > 15*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("three calls took %v, and their timeout is 500ms", took)
 	}
 	s.Cont()
@@ -319,7 +319,7 @@ func awaitWake(t testing.TB, wake <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-wake:
-	case <-time.After(30 * time.Second):
-		t.Fatal("no notification within 30s")
+	case <-time.After(2 * time.Minute):
+		t.Fatal("no notification within two minutes")
 	}
 }

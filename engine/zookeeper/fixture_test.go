@@ -114,12 +114,12 @@ func renewed(t testing.TB, e engine.Engine, r engine.Request, want error) {
 	}
 }
 
-// eventually waits up to a minute until happened returns true.
+// eventually waits up to three minutes until happened returns true.
 func eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !happened(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !happened(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
+			t.Fatalf("not within three minutes: %s", what)
 		}
 	}
 }

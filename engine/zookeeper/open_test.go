@@ -78,7 +78,7 @@ func TestOpenWithoutServer(t *testing.T) {
 	if _, err := zookeeper.Open(t.Context(), url); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("open: %v, want %v", err, engine.ErrUnavailable)
 	}
-	if took := time.Since(start); took > 30*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("Open took %v, and the session's timeout is 500ms", took)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

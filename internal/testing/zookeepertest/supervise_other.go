@@ -2,7 +2,10 @@
 
 package zookeepertest
 
-import "os/exec"
+import (
+	"os/exec"
+	"time"
+)
 
 // supervise starts cmd and waits for it. Outside Linux nothing ends the server
 // if the test binary is killed.
@@ -14,4 +17,10 @@ func (s *Server) supervise(cmd *exec.Cmd, exited chan<- struct{}, started chan<-
 	started <- nil
 	_ = cmd.Wait()
 	close(exited)
+}
+
+// stopped gives the threads of a process time to stop. Outside Linux it cannot look.
+func stopped(int) bool {
+	time.Sleep(200 * time.Millisecond)
+	return true
 }

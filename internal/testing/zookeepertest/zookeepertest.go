@@ -136,8 +136,14 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // URL returns the server's address as a zk:// URL.
 func (s *Server) URL() string { return "zk://" + s.Addr() }
 
-// Stop pauses the server process, with its connections open, until Cont.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+// Stop pauses the server process, with its connections open, until Cont. It returns when
+// every thread has stopped.
+func (s *Server) Stop() {
+	s.signal(syscall.SIGSTOP)
+	for end := time.Now().Add(patience); !stopped(s.cmd.Process.Pid) && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
 
 // Cont resumes a stopped server.
 func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
