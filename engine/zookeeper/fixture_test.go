@@ -69,10 +69,11 @@ func open(t testing.TB, url string, opts ...zookeeper.Option) *zookeeper.Engine 
 	return e
 }
 
-// request returns a request for a lock named after the test.
+// request returns a request for a lock named after the test. Its lease outlasts restarts of
+// servers on a busy machine.
 func request(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
-	return engine.Request{Key: t.Name(), Holder: holder, Attempt: attempt, Lease: 30 * time.Second}
+	return engine.Request{Key: t.Name(), Holder: holder, Attempt: attempt, Lease: 10 * time.Minute}
 }
 
 func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {

@@ -217,6 +217,8 @@ func (s *Server) launch() error {
 	// outlasts the machine, so nothing is synced to disk.
 	s.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.preAllocSize=1024", "-Dzookeeper.jmx.log4j.disable=true",
+		// A server that has waited long for a majority would look for one only once a minute.
+		"-Dzookeeper.fastleader.maxNotificationInterval=1000",
 		"-Dlog4j.configuration=file:"+filepath.Join(s.dir, "log4j.properties"),
 		"-cp", s.dir+":"+jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
