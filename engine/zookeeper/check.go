@@ -19,8 +19,9 @@ func (e *Engine) usable(ctx context.Context) error {
 	return nil
 }
 
-// maxKey is the longest key, in bytes. Each byte may need three in the name of a node.
-const maxKey = 64 << 10
+// maxKey is the longest key, in bytes. Each byte may need three in the name of a node, and
+// a transaction has several such names.
+const maxKey = 4 << 10
 
 // checkKey refuses a key that cannot be used.
 func (e *Engine) checkKey(ctx context.Context, key string) error {

@@ -21,9 +21,9 @@ type plan struct {
 	data        []byte
 }
 
-// maxSignals is how many topics a transaction notifies. Further ones are notified after
-// it.
-const maxSignals = 50
+// maxSignals is how long the paths of the topics are that a transaction notifies, in
+// bytes. Further topics are notified after it.
+const maxSignals = 32 << 10
 
 // plan executes the calls of a round on the known document, at a time that is not after
 // the transaction's. The time tells what the transaction will probably do: whether it is
@@ -54,7 +54,7 @@ func (r *round) plan() plan {
 	if !p.effects.changed {
 		return p
 	}
-	p.signals = p.effects.wakes[:min(len(p.effects.wakes), maxSignals)]
+	p.signals, _ = r.e.fitting(p.effects.wakes)
 	if p.incarnation == "" {
 		p.incarnation = rand.Text()[:12]
 	}
@@ -111,13 +111,25 @@ func (e *Engine) signals(topics []string) []any {
 // signal notifies topics without a change of a document.
 func (e *Engine) signal(topics []string) error {
 	for len(topics) > 0 {
-		n := min(len(topics), maxSignals)
-		if _, err := e.multi("signal", -1, e.signals(topics[:n])...); err != nil {
+		some, rest := e.fitting(topics)
+		if _, err := e.multi("signal", -1, e.signals(some)...); err != nil {
 			return err
 		}
-		topics = topics[n:]
+		topics = rest
 	}
 	return nil
+}
+
+// fitting divides topics into those that one transaction can notify, at least one, and
+// the rest.
+func (e *Engine) fitting(topics []string) (some, rest []string) {
+	size := 0
+	for i, t := range topics {
+		if size += len(e.topicPath(t)); i > 0 && size > maxSignals {
+			return topics[:i], topics[i:]
+		}
+	}
+	return topics, nil
 }
 
 // topicPath returns the path of a topic.

@@ -12,8 +12,9 @@ import (
 const format = 1
 
 // maxDocument is the largest document, in bytes. ZooKeeper closes the connection of a
-// client that sends more than jute.maxbuffer, 1 MB by default, in one request.
-const maxDocument = 1<<20 - 64<<10
+// client that sends more than jute.maxbuffer, 1 MB by default, in one request. The rest of
+// the request has the paths of the document and of the topics that are notified.
+const maxDocument = 1<<20 - 192<<10
 
 // A document is the data of a node: a state, and the commands of the last transaction.
 // The commands depend on the time and the id of the transaction. Its author did not know

@@ -162,6 +162,38 @@ func TestADocumentThatIsTooLargeIsRefused(t *testing.T) {
 	released(t, e, first, engine.Released)
 }
 
+// A transaction has the key many times.
+func TestTheLongestKey(t *testing.T) {
+	t.Parallel()
+	e := open(t, server(t).URL())
+	key := strings.Repeat("锁", 4096/3)
+	holder := request(t, ann, "a")
+	holder.Key, holder.Kind, holder.Lease = key, engine.Fair, time.Minute
+	granted(t, e, holder)
+	for i := range 20 { // their positions expire, so a release notifies all of them
+		r := request(t, fmt.Sprint("holder:", i), "a")
+		r.Key, r.Kind, r.QueueLease = key, engine.Fair, 2*time.Second
+		busy(t, e, r)
+	}
+	last := request(t, bob, "b")
+	last.Key, last.Kind, last.QueueLease = key, engine.Fair, time.Minute
+	busy(t, e, last)
+	wake, stop := e.Notify(last)
+	defer stop()
+	awaitWake(t, wake)
+	time.Sleep(2 * time.Second)
+	released(t, e, holder, engine.Released)
+	awaitWake(t, wake)
+	eventually(t, "the last waiter is granted", func() bool {
+		_, err := e.Acquire(t.Context(), last)
+		return err == nil
+	})
+	holder.Key += "锁"
+	if _, err := e.Acquire(t.Context(), holder); err == nil || engine.Temporary(err) || !strings.Contains(err.Error(), "use 1 to 4096") {
+		t.Errorf("a longer key: %v, want an error that is not temporary", err)
+	}
+}
+
 func TestALargeResultIsStoredAndDeletedWithItsRecord(t *testing.T) {
 	t.Parallel()
 	e, conn := open(t, server(t).URL()), connect(t, server(t).Addr())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,11 +47,21 @@ func TestEnsemble(t *testing.T) {
 		ensemble.AwaitAll()
 	})
 	t.Run("a lock outlives a server that hangs", func(t *testing.T) {
+		// The one that the holder is connected to.
+		follower := ensemble.Followers()[0]
+		e := open(t, follower.URL()+","+ensemble.Leader().Addr(), zookeeper.Session(2*time.Second))
 		r := request(t, ann, "a")
 		granted(t, e, r)
-		follower := ensemble.Followers()[0]
-		follower.Stop()
-		defer follower.Cont()
+		var connected atomic.Value
+		stop := e.Capabilities().Observe(func(c engine.ServerCall) { connected.Store(c.Node) })
+		renewed(t, e, r, nil)
+		stop()
+		for _, s := range ensemble.Servers {
+			if s.Addr() == connected.Load() {
+				s.Stop()
+				defer s.Cont()
+			}
+		}
 		eventually(t, "the holder renews", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
 		eventually(t, "another client is refused", func() bool { return isBusy(other, request(t, bob, "b")) })
 	})
