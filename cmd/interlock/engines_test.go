@@ -108,18 +108,18 @@ func commands(t *testing.T, url, name string) {
 	start(t, nil, "lock", "release", "report:42", "--yes", "--reason=test", "--engine", url).expect(t, 0, "released report:42")
 	held.expect(t, 4, "was lost")
 
-	start(t, nil, "storm", "--engine", url, "--key=storm", "--n=20", "--hold=1ms").expect(t, 0, "one holder at a time")
+	start(t, nil, "storm", "--engine", url, "--key=storm", "--n=20", "--hold=1ms").expect(t, 0, "violations   0", "max-holders  1")
 	start(t, nil, "demo", "--no-page", "--n=10", "--engine", url).expect(t, 0, name, "verdict: placed once")
 
 	o := startService(t)
 	g := startGateway(t, "serve", "--config", file(t, "engine: '%[2]s'\nlisten: 127.0.0.1:0\nto: %[1]s\nprincipal: none\nadmin: 127.0.0.1:0\n"+serviceRules, o.URL, url))
-	g.post("/orders", "order-1").want(t, 201)
-	g.post("/orders", "order-1").want(t, 201)
-	if n := o.ran("order-1"); n != 1 {
+	g.post("/orders", "an-order-number-0001").want(t, 201)
+	g.post("/orders", "an-order-number-0001").want(t, 201)
+	if n := o.ran("an-order-number-0001"); n != 1 {
 		t.Errorf("the order ran %d times, want once", n)
 	}
 	start(t, nil, "key", "ls", "--engine", url).expect(t, 0, "order")
 	p := startGateway(t, "proxy", "--to", o.URL, "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--engine", url, "--once", "POST /orders=header.Idempotency-Key")
-	p.post("/orders", "order-2").want(t, 201)
+	p.post("/orders", "an-order-number-0002").want(t, 201)
 	start(t, nil, "doctor", "--engine", url, "--json", "--lease", (20*time.Second).String()).expect(t, 0, `"product": "`)
 }
