@@ -2,7 +2,7 @@
 # packages it needs, and installs them if it runs as root.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service observe fuzz torture interop browser bench traps fmt lint tidy
+.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service observe database fuzz torture interop browser bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ service: ## a gin service with directives: 200 requests in three processes, one 
 
 observe: ## a real Prometheus and Alertmanager: every panel finds data, alerts arrive by e-mail and DingTalk
 	@scripts/long observe
+
+database: ## guards in transactions of PostgreSQL: processes killed at work, an outbox, registrations
+	@scripts/long database
 
 fuzz: ## a minute of random input for every parser
 	@scripts/long fuzz

@@ -112,6 +112,7 @@ closing() {
 session() {
   mark=$(date +%s)-$$
   stay=$(mktemp -d /tmp/il.XXXXXX) # short: a Unix socket's path has 108 characters
+  chmod 711 "$stay"                # PostgreSQL runs as another user than root
   export INTERLOCK_RUN=$mark TMPDIR=$stay
   trap leave EXIT
   trap 'exit 130' INT

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/interlock-go/interlock v0.0.0
+	github.com/interlock-go/interlock/engine/postgres v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine/goredis v0.0.0
 	github.com/interlock-go/interlock/weave v0.0.0
@@ -26,6 +27,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/go-chi/chi/v5 v5.5.0
+	github.com/jackc/pgx/v5 v5.11.0
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/interlock-go/interlock/observe/prom v0.0.0
 	github.com/mattn/go-isatty v0.0.24 // indirect

@@ -1,0 +1,3 @@
+// Package database tests guards in transactions of PostgreSQL, with processes that are
+// killed. It contains tests only.
+package database
