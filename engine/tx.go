@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Tx stores records of a [Ledger] in a transaction of the caller's database. What it
-// stores takes effect when the transaction commits, and a rollback undoes it. So work that
-// changes the same database is done and recorded together, or not at all. Engines on such a
-// database make a Tx from the caller's transaction.
+// A Tx stores records of a [Ledger] in a transaction of the caller's database. The records
+// take effect when the transaction commits, and a rollback undoes them. So work that changes
+// the same database is done and recorded together, or not at all. Engines on such a database
+// make a Tx from the caller's transaction.
 //
 // A Tx is for the goroutine of its transaction. After an error, the caller must roll the
 // transaction back.

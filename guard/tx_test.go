@@ -14,7 +14,7 @@ import (
 // law, as if the database locked the key. A rollback removes what it stored.
 type fakeTx struct {
 	w         *world
-	settles   error // what Settle fails with
+	settles   error // the error of Settle
 	rollbacks []func() error
 }
 

@@ -125,7 +125,7 @@ func TestDatabaseKills(t *testing.T) {
 		t.Errorf("%d keys are done and %d are not; the kills were at the wrong instants", done, absent)
 	}
 
-	for keyset := range keysets { // what was undone is done now
+	for keyset := range keysets { // the missing charges are made now
 		if err := chargeAll(t.Context(), job{Keyset: keyset, To: next[keyset]}, s); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func killAtWork(t *testing.T, j job) []byte {
 	}
 	time.Sleep(rand.N(40 * time.Millisecond))
 	_ = w.Process.Kill()
-	rest, _ := io.ReadAll(w.stdout) // what it printed before
+	rest, _ := io.ReadAll(w.stdout) // the steps before the kill
 	_ = w.Cmd.Wait()
 	return append([]byte{first}, rest...)
 }
