@@ -132,7 +132,7 @@ var txLaws = []law{
 	}},
 	{"a duplicate of an open transaction is refused", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Second)
-		go doTx(t, w, g, j) //nolint:errcheck // ends before the law
+		go doTx(t, w, g, j) // ends before the law
 		time.Sleep(time.Millisecond)
 		wantTx(t, w, g, j, "", guard.ErrDuplicate)
 		fails(t, g, key, j, guard.ErrDuplicate)
@@ -141,7 +141,7 @@ var txLaws = []law{
 	}},
 	{"a duplicate waits for an open transaction if the policy says so", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: 2 * time.Second}), work("a", time.Second)
-		go doTx(t, w, g, j) //nolint:errcheck // ends before the law
+		go doTx(t, w, g, j) // ends before the law
 		time.Sleep(time.Millisecond)
 		wantTx(t, w, g, j, "a", nil)
 		j.want(t, 1)
