@@ -35,7 +35,7 @@ type set struct {
 }
 
 // setNames are the sets in the order of make mutants.
-var setNames = []string{"memory", "records", "client", "guard", "http", "quorum", "standby", "woven", "redis"}
+var setNames = []string{"memory", "records", "client", "guard", "http", "quorum", "standby", "woven", "redis", "postgres"}
 
 // find reads a set.
 func find(name string) (set, error) {
@@ -51,6 +51,8 @@ func find(name string) (set, error) {
 		s.pkg, s.timeout = "./guard", 15*time.Second
 	case "redis":
 		s.dir, s.pkg, s.timeout = "engine/redisengine", ".", 4*time.Minute
+	case "postgres":
+		s.dir, s.pkg, s.timeout = "engine/postgres", ".", 4*time.Minute
 	case "woven":
 		s.timeout = time.Minute
 	case "records", "http":
