@@ -49,10 +49,10 @@ type observation struct {
 	every    uint64
 	requests atomic.Uint64
 
-	provider          *sdk.TracerProvider
-	sampled, dropped  context.Context
-	scraping, scraped chan struct{}
-	metrics           *prom.Collector
+	provider                      *sdk.TracerProvider
+	sampled, dropped              context.Context
+	stopScraping, scrapingStopped chan struct{}
+	metrics                       *prom.Collector
 }
 
 func (o *observation) options() []interlock.Option {
@@ -74,12 +74,12 @@ func (o *observation) start(c *interlock.Client) {
 	o.sampled, _ = o.provider.Tracer("bench").Start(ctx, "request")
 	o.dropped = trace.ContextWithSpanContext(ctx, trace.SpanContextFromContext(o.sampled).WithTraceFlags(0))
 	o.metrics = prom.New(c)
-	o.scraping, o.scraped = make(chan struct{}), make(chan struct{})
+	o.stopScraping, o.scrapingStopped = make(chan struct{}), make(chan struct{})
 	go func() { // until stop
-		defer close(o.scraped)
+		defer close(o.scrapingStopped)
 		for {
 			select {
-			case <-o.scraping:
+			case <-o.stopScraping:
 				return
 			case <-time.After(time.Second):
 				o.metrics.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -89,8 +89,8 @@ func (o *observation) start(c *interlock.Client) {
 }
 
 func (o *observation) stop() {
-	close(o.scraping)
-	<-o.scraped
+	close(o.stopScraping)
+	<-o.scrapingStopped
 	o.metrics.Close()
 	_ = o.provider.Shutdown(context.Background())
 }

@@ -18,7 +18,7 @@ type usage struct {
 	commands map[string]int // calls by command, inside scripts or not
 	redis    time.Duration  // CPU of the server
 	client   time.Duration  // CPU of this process
-	machine  time.Duration  // CPU of all processes, this one included, without the idle loops
+	machine  time.Duration  // CPU of all processes, including this one but not the loops that keep the processors awake
 	mallocs  uint64
 	at       time.Time
 }
@@ -77,7 +77,8 @@ func (u usage) since(before usage, sends []string) cost {
 	return c
 }
 
-// connectionCommands open, keep and watch connections. They are not counted.
+// connectionCommands set up and check connections, load scripts, and read or reset the
+// server. cost.all does not count them.
 var connectionCommands = map[string]bool{
 	"info": true, "ping": true, "hello": true, "client|setinfo": true, "client|tracking": true, "client|setname": true,
 	"client|no-evict": true, "client|no-touch": true, "client|maint_notifications": true, "config|get": true,

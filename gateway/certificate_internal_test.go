@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Certificates with different subjects are different users. Package pkix keeps only the
-// last of several names, in its own order, and would merge some of them.
+// Certificates with different subjects are different users. A pkix.Name keeps
+// only the last of several common names, and writes the attributes in a fixed order, so some
+// different subjects would become one user.
 func TestDifferentSubjectsAreDifferentUsers(t *testing.T) {
 	name := func(id int, value string) pkix.RelativeDistinguishedNameSET {
 		return pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, id}, Value: value}}

@@ -9,14 +9,15 @@ import (
 	"github.com/interlock-go/interlock/internal/retry"
 )
 
-// maxCleanUp bounds how long cleanUp retries because of a record. See cleanUp.
+// maxCleanUp is the longest time for which cleanUp retries beyond one lease.
 const maxCleanUp = 15 * time.Minute
 
 // cleanUp undoes, in the background, a claim that the engine may have granted. The
 // claim was last sent at sent.
 //
-// It retries while the claim or its record may exist: at least for one lease, and while
-// Retain lasts, up to maxCleanUp. A closed guard retries for one lease only.
+// A claim that expires leaves a record with an unknown outcome until Retain has passed. So
+// cleanUp retries for Retain, but at most for maxCleanUp and at least for one lease. After the
+// guard is closed, it retries for one lease only.
 func (c *core) cleanUp(l engine.Ledger, req engine.Claim, sent time.Time) {
 	lease := max(req.Lease, detach.Timeout)
 	undo := retry.CleanUp{

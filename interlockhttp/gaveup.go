@@ -42,8 +42,8 @@ func (e *GaveUpError) Is(target error) bool {
 // Unwrap returns the error of the last try.
 func (e *GaveUpError) Unwrap() error { return e.Err }
 
-// gaveUp wraps the last error of a request; nil stays nil.
-func (c *retrier) gaveUp(err error) error {
+// wrapError returns err as a GaveUpError; nil stays nil.
+func (c *retrier) wrapError(err error) error {
 	if err == nil {
 		return nil
 	}

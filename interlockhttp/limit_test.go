@@ -155,7 +155,7 @@ func TestLimit(t *testing.T) {
 			"no source":      limitError(c, "orders", 1, interlock.PerDay(nil), interlockhttp.Source{}),
 			"a guard option": limitError(c, "orders", 1, interlock.PerDay(nil), user, interlockhttp.Tee()),
 			"a lock option":  limitError(c, "orders", 1, interlock.PerDay(nil), user, interlockhttp.Locking(interlock.Fair())),
-			"no quota in With": func() error {
+			"LimitWith without a quota function": func() error {
 				_, err := interlockhttp.LimitWith("orders", interlock.PerDay(nil), nil, user)
 				return err
 			}(),

@@ -35,10 +35,10 @@ func (c *retrier) run() (*http.Response, error) {
 		resp, err := c.send(body)
 		r, again := c.shouldRetry(resp, err)
 		if !again || !time.Now().Add(r.After).Before(c.deadline) {
-			return resp, c.gaveUp(err)
+			return resp, c.wrapError(err)
 		}
 		if body, again = c.body.reopen(); !again {
-			return resp, c.gaveUp(err)
+			return resp, c.wrapError(err)
 		}
 		if resp != nil {
 			discard(resp.Body)
@@ -48,7 +48,7 @@ func (c *retrier) run() (*http.Response, error) {
 		}
 		if err := sleep(c.req.Context(), r.After); err != nil {
 			_ = body.Close() // nothing was read
-			return nil, c.gaveUp(err)
+			return nil, c.wrapError(err)
 		}
 	}
 }

@@ -77,7 +77,7 @@ var replyRows = []row{
 		f.proxy.Reset()
 		f.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
 		if d := time.Since(start); d < 900*time.Millisecond {
-			t.Errorf("lost after %v, want at least 900ms: most of the lease was left", d)
+			t.Errorf("lost %v after the cut, want at least 900ms: most of the lease was left when the network was cut", d)
 		}
 		f.wantErr(hold.Unlock(), interlock.ErrLost)
 	}},

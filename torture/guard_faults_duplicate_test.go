@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Rows about duplicates, and about an operator's decisions.
+// guardDuplicateRows are the rows of the fault matrix about duplicates and about decisions of
+// operators.
 var guardDuplicateRows = []row{
 	{34, "duplicate while the work runs", "the duplicate is refused with the time left; a later one gets the result", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(5*time.Second))
@@ -87,7 +88,7 @@ var guardDuplicateRows = []row{
 		f.wantErr(f.other.Forget(t.Context(), order), guard.ErrNotUnknown)
 		f.wantReplay(order, "result 1")
 	}},
-	{44, "an operator resolves an unknown outcome", "the key is done with the operator's result, or free to run again", func(t *testing.T) {
+	{44, "an operator resolves an unknown outcome", "the key gets the operator's result, or is free to run again", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(5*time.Second))
 		for _, happened := range []bool{true, false} {
 			_, claim := f.begin(f.guard)

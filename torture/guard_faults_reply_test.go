@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
-// Rows with lost or delayed messages between a guard and its engine.
+// guardReplyRows are the rows of the fault matrix in which messages between a guard and its
+// engine are lost or delayed.
 var guardReplyRows = []row{
 	{1, "reply of claim lost", "the claim is retried and recognised; the work runs once", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(30*time.Second))
@@ -110,7 +111,7 @@ var guardReplyRows = []row{
 		f.cutNetwork()
 		f.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
 		if d := time.Since(start); d < 900*time.Millisecond {
-			t.Errorf("lost after %v, want at least 900ms: most of the lease was left", d)
+			t.Errorf("lost %v after the cut, want at least 900ms: most of the lease was left when the network was cut", d)
 		}
 		f.restoreNetwork()
 		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
@@ -151,7 +152,7 @@ var guardReplyRows = []row{
 		}
 		f.wantReplay(order, result)
 	}},
-	{8, "engine slower than the lease", "the caller gets ErrDown within its budget; the grant is released", func(t *testing.T) {
+	{8, "replies take almost the whole lease", "the caller gets ErrDown within its budget; the grant is released", func(t *testing.T) {
 		f := newGuardFixture(t, strictPolicy(300*time.Millisecond))
 		f.warmUp(f.guard)
 		f.proxy.Delay(faultnet.Replies, 290*time.Millisecond)

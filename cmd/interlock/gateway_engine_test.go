@@ -20,9 +20,9 @@ func TestServeEngines(t *testing.T) {
 		g.get(g.admin+"/api/v1/standby").want(t, 200, `"side":"primary"`)
 		ask(t, http.MethodPost, g.admin+"/api/v1/standby/switch", "", `{"to":"standby","reason":"a test"}`).want(t, 200, `"side":"standby"`)
 	})
-	t.Run("a quorum starts with an unreachable node, and grants nothing during the probation", func(t *testing.T) {
+	t.Run("a quorum starts with an unreachable node, and grants nothing while its other nodes are too new to vote", func(t *testing.T) {
 		t.Parallel()
-		b, c := redistest.Start(t), redistest.Start(t) // the probation lasts a minute from here
+		b, c := redistest.Start(t), redistest.Start(t) // new servers do not vote for a minute; see package quorum
 		g := startGateway(t, "serve", "--config", file(t, "engine: {quorum: [%[2]s, %[3]s, %[4]s]}\n"+rest+
 			"rules:\n  - match: POST /orders\n    lock: orders\n    lease: 1s\n", o.URL, b.URL(), c.URL(), "redis://127.0.0.1:1"))
 		g.post("/orders", "").want(t, 503, "store_unavailable")

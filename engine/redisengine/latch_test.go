@@ -44,7 +44,7 @@ func TestLatchFormat(t *testing.T) {
 		wantKeys(t, s, "$")
 	})
 
-	t.Run("reading creates a latch that expires", func(t *testing.T) {
+	t.Run("CountDown without an attempt counts nothing, and creates a latch that expires", func(t *testing.T) {
 		t.Parallel()
 		countedDown(t, e, requestKind(t, engine.Latch, "", ""), 1)
 		wantHash(t, s, key(t), map[string]string{"mode": "latch", "total": "1"})
@@ -85,16 +85,16 @@ func TestEveryKindRefusesOtherData(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 	for name, fill := range map[string][]string{
-		"a string":                             {"SET", "", "v"},
-		"a list":                               {"RPUSH", "", "v"},
-		"a set":                                {"SADD", "", ann},
-		"a stream":                             {"XADD", "", "*", "a", "b"},
-		"a sorted set without an expiry":       {"ZADD", "", "1", ann + "/a"},
-		"a sorted set of other things":         {"ZADD", "", "1", "order/42"},
-		"a hash of texts":                      {"HSET", "", "name", "Ann"},
-		"a hash with a mode of its own":        {"HSET", "", "mode", "dark", java, "1"},
-		"a hash with a mode and texts":         {"HSET", "", "mode", "read", "name", "Ann"},
-		"a hash with a mode and a plain fence": {"HSET", "", "mode", "write", "fence:" + ann, "17"},
+		"a string":                       {"SET", "", "v"},
+		"a list":                         {"RPUSH", "", "v"},
+		"a set":                          {"SADD", "", ann},
+		"a stream":                       {"XADD", "", "*", "a", "b"},
+		"a sorted set without an expiry": {"ZADD", "", "1", ann + "/a"},
+		"a sorted set of other things":   {"ZADD", "", "1", "order/42"},
+		"a hash of texts":                {"HSET", "", "name", "Ann"},
+		"a hash with a mode of its own":  {"HSET", "", "mode", "dark", java, "1"},
+		"a hash with a mode and texts":   {"HSET", "", "mode", "read", "name", "Ann"},
+		"a hash with a mode and a fence without #": {"HSET", "", "mode", "write", "fence:" + ann, "17"},
 	} {
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch} {
 			t.Run(name+" is not a "+k.String()+" lock", func(t *testing.T) {

@@ -52,7 +52,7 @@ func componentField(name, about string) field[Log] {
 
 // componentsField has the levels of components. It is not printed if there are none.
 var componentsField = field[Log]{
-	name: "components", description: "Levels of their own for components: locks, guards, engine, gateway.",
+	name: "components", description: "Separate levels for the components locks, guards, engine and gateway.",
 	read: func(r *reader, l *Log, n *node) { componentsShape.read(r, l, n) },
 	print: func(l *Log) *node {
 		if len(l.Components) == 0 {

@@ -30,8 +30,8 @@ func newCluster(client *redis.ClusterClient) *cluster {
 // Eval implements [redisengine.Client].
 func (c *cluster) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
 	reply, err := c.adapter.Eval(ctx, call)
-	// Calls with acks and renewals use a connection to one node. There go-redis does not
-	// follow moved slots or a lost primary, so reload the slots after an error.
+	// Renewals, and calls that wait for acks, use a connection to one node. On it go-redis
+	// follows neither moved slots nor a new primary, so reload the slots after an error.
 	if err != nil && (call.Acks > 0 || call.Renewal) {
 		c.client.ReloadState(ctx)
 	}

@@ -16,9 +16,9 @@ const failoverAddr = "FailoverClient"
 // asks the sentinels for the primary.
 const maxConnAge = 500 * time.Millisecond
 
-// followSentinels makes a client of the engine follow a failover. When the primary changes,
-// go-redis closes the pooled connections of the caller's client, but not subscribers and not
-// the engine's own.
+// followSentinels lets a go-redis client that the engine owns follow a failover. When the
+// primary changes, go-redis closes the pooled connections of the caller's client, but not its
+// subscriptions, and not the connections of the engine's clients.
 func followSentinels(opt *redis.Options) {
 	opt.ConnMaxLifetime, opt.ConnMaxLifetimeJitter = maxConnAge, 0
 	before := opt.OnConnect
