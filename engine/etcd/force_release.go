@@ -117,11 +117,12 @@ func (e *Engine) forceRelease(ctx context.Context, s *state, before engine.Lock)
 
 // revocations returns the changes that write a revocation for each hold.
 func (e *Engine) revocations(ctx context.Context, s *state, before engine.Lock) (puts []clientv3.Op, _ error) {
-	life := minRevocation
-	for _, h := range before.Holders { // three times outlasts the holder's next renewals
-		life = max(life, 3*min(h.Left, maxLease/3))
+	var left time.Duration
+	for _, h := range before.Holders {
+		left = max(left, min(h.Left, maxLease/4))
 	}
-	l, err := e.newLease(ctx, s.name, seconds(life))
+	// Three times what is left outlasts the holder's next renewals.
+	l, err := e.newLease(ctx, s.name, seconds(minRevocation+3*left))
 	if err != nil {
 		return nil, err
 	}

@@ -24,11 +24,11 @@ func revokeAll(t testing.TB, client *clientv3.Client) {
 	}
 }
 
-// useEverything leaves a key of each sort that expires, with leases of a second or two.
+// useEverything leaves a key of each sort that expires, with leases of 10s or 20s.
 func useEverything(t testing.TB, e *etcd.Engine) {
 	t.Helper()
 	soon := func(r engine.Request) engine.Request {
-		r.Lease, r.QueueLease = time.Second, time.Second
+		r.Lease, r.QueueLease = 10*time.Second, 10*time.Second
 		return r
 	}
 	caps := e.Capabilities()
@@ -50,16 +50,16 @@ func useEverything(t testing.TB, e *etcd.Engine) {
 		t.Fatal(err)
 	}
 	c := claim()
-	c.Lease, c.Retain = time.Second, 2*time.Second
+	c.Lease, c.Retain = 10*time.Second, 20*time.Second
 	if _, err := caps.Ledger.Claim(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	s := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Abandon: true, Lease: time.Second}
+	s := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Abandon: true, Lease: 10 * time.Second}
 	s.Attempt += "-other"
 	if _, err := caps.Ledger.Settle(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if err := caps.Inspector.Register(t.Context(), engine.Member{ID: "m"}, time.Second); err != nil {
+	if err := caps.Inspector.Register(t.Context(), engine.Member{ID: "m"}, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 }
