@@ -31,13 +31,12 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	return h, nil
 }
 
-// topology returns how the members are arranged, in the words of package engine: a cluster
-// of etcd is one engine of several members, and a majority decides.
+// topology returns how the members are arranged.
 func topology(members int) engine.Topology {
 	if members == 1 {
 		return engine.Standalone
 	}
-	return engine.Quorum
+	return engine.Consensus
 }
 
 // probe asks one member.
