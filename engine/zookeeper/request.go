@@ -16,13 +16,14 @@ var answers = []error{zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNo
 // request sends one request, and reports it to the observers. It returns when the server
 // has answered or the connection is lost, so callers with a deadline do not wait for it.
 func request[T any](e *Engine, operation string, send func(*zk.Conn) (T, error)) (T, error) {
+	conn := e.session.conn()
 	if !e.calls.Active() {
-		return send(e.session.conn)
+		return send(conn)
 	}
 	start := time.Now()
-	answer, err := send(e.session.conn)
+	answer, err := send(conn)
 	e.calls.Call(engine.ServerCall{
-		Operation: operation, Node: e.session.conn.Server(), Took: time.Since(start), Err: observed(operation, err),
+		Operation: operation, Node: conn.Server(), Took: time.Since(start), Err: observed(operation, err),
 	})
 	return answer, err
 }

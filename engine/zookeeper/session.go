@@ -2,9 +2,10 @@ package zookeeper
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,57 +13,155 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A session is the connection to the ensemble, which the client library opens again
-// after each loss.
+// A session is the connection to the ensemble. After each loss it opens another one, with
+// a new session at the servers: locks do not depend on it. The client library could keep
+// the session, but has a data race when it sets its watches again.
 type session struct {
-	conn *zk.Conn
+	address *address
+	quit    chan struct{}  // closed by close
+	running sync.WaitGroup // the goroutines of the session
 
 	mu       sync.Mutex
+	link     *link
 	up       bool
 	changed  chan struct{} // closed at the next change of up
-	closed   bool
-	authed   bool   // the user of the URL was sent to the server, if there is one
-	connects uint64 // how often the session was opened or moved to another connection
-	cause    string // why there is no session, if that is known
+	connects uint64        // how often there was a connection
+	cause    string        // why there is no session, if that is known
+}
+
+// A link is one connection with its session. It ends when the connection is lost.
+type link struct {
+	session *session
+	conn    *zk.Conn
+	had     atomic.Bool   // it has had a session
+	lost    chan struct{} // closed when it has lost its connection
+	losing  sync.Once
 }
 
 // dial begins to connect to the servers. It returns before there is a connection.
 func dial(a *address) (*session, error) {
-	s := &session{changed: make(chan struct{}), authed: a.user == ""}
-	conn, events, err := zk.Connect(a.hosts, a.session,
-		zk.WithEventCallback(s.observe), zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithDialer(a.dialer()), zk.WithHostProvider(new(hosts)))
+	s := &session{address: a, quit: make(chan struct{}), changed: make(chan struct{})}
+	first, err := s.connect()
 	if err != nil {
-		return nil, fmt.Errorf("zookeeper: cannot connect to %v: %w: %w", a.hosts, engine.ErrUnavailable, err)
+		return nil, err
 	}
-	// The library drops events that are not read, and sends all of them to observe.
-	go func() { // ends with the connection
-		for range events {
-		}
-	}()
-	s.conn = conn
-	if a.user != "" {
-		go s.authenticate("digest", a.user+":"+a.password) // ends with the connection
-	}
+	s.link = first
+	s.running.Go(func() { s.follow(first) }) // close waits
 	return s, nil
 }
 
-// authenticate sends the user to the server, once there is one. The library repeats that
-// for later connections.
-func (s *session) authenticate(scheme, credentials string) {
-	for {
-		err := s.conn.AddAuth(scheme, []byte(credentials))
-		s.mu.Lock()
-		if err == nil {
-			s.authed = true
-			s.announce()
+// connect begins to open a link. The library tries the servers until one answers.
+func (s *session) connect() (*link, error) {
+	l := &link{session: s, lost: make(chan struct{})}
+	a := s.address
+	conn, events, err := zk.Connect(a.hosts, a.session, zk.WithEventCallback(l.observe), zk.WithLogger(silent{}),
+		zk.WithLogInfo(false), zk.WithDialer(l.dial), zk.WithHostProvider(new(hosts)))
+	if err != nil {
+		return nil, err
+	}
+	l.conn = conn
+	// The library drops events that are not read, and sends all of them to observe.
+	s.running.Go(func() { // ends with the connection
+		for range events {
 		}
-		closed := s.closed
-		s.mu.Unlock()
-		if err == nil || closed {
+	})
+	s.running.Go(l.authenticate)
+	return l, nil
+}
+
+// relink is the pause before another link is opened.
+const relink = 20 * time.Millisecond
+
+// follow opens another link whenever one is lost, until the session is closed.
+func (s *session) follow(l *link) {
+	for {
+		select {
+		case <-l.lost:
+		case <-s.quit:
+			l.conn.Close()
 			return
 		}
-		time.Sleep(rewatch)
+		s.running.Go(l.conn.Close) // may wait for a second
+		select {
+		case <-time.After(relink):
+		case <-s.quit:
+			return
+		}
+		next, err := s.connect()
+		if err != nil { // the library has refused the list of servers, which it had accepted
+			return
+		}
+		l = next
+		s.mu.Lock()
+		s.link = l
+		s.mu.Unlock()
 	}
+}
+
+// observe follows the state of the link. The library calls it, so it must not block.
+func (l *link) observe(ev zk.Event) {
+	if ev.Type != zk.EventSession {
+		return
+	}
+	switch ev.State {
+	case zk.StateHasSession:
+		l.had.Store(true)
+		if l.session.address.user == "" {
+			l.session.set(true, "")
+		}
+	case zk.StateExpired, zk.StateDisconnected:
+		if l.had.Load() {
+			l.losing.Do(func() {
+				l.session.set(false, "the connection was lost")
+				close(l.lost)
+			})
+		}
+	}
+}
+
+// authenticate sends the user to the server, once there is one.
+func (l *link) authenticate() {
+	a := l.session.address
+	for a.user != "" {
+		err := l.conn.AddAuth("digest", []byte(a.user+":"+a.password))
+		if err == nil {
+			l.session.set(true, "")
+			return
+		}
+		select {
+		case <-l.lost:
+			return
+		case <-l.session.quit:
+			return
+		case <-time.After(relink):
+		}
+	}
+}
+
+// errLost keeps the library from connecting again.
+var errLost = errors.New("zookeeper: the connection was lost")
+
+// dial opens the connection of a link.
+func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	if l.had.Load() {
+		return nil, errLost
+	}
+	conn, err := l.session.address.connect(network, addr, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &boundedConn{Conn: conn, longest: l.session.address.session}, nil
+}
+
+// set notes whether there is a session.
+func (s *session) set(up bool, cause string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.up, s.cause = up, cause
+	if up {
+		s.connects++
+	}
+	s.announce()
 }
 
 // announce wakes all that wait for a change. The caller has locked mu.
@@ -71,36 +170,21 @@ func (s *session) announce() {
 	s.changed = make(chan struct{})
 }
 
-// close closes the connection. Calls that wait for a session end.
+// close closes the connection and waits for the goroutines of the session. Calls that
+// wait for a session end.
 func (s *session) close() {
 	s.mu.Lock()
-	s.closed = true
+	close(s.quit)
 	s.announce()
 	s.mu.Unlock()
-	s.conn.Close()
+	s.running.Wait()
 }
 
-// observe follows the state of the connection. The library calls it, so it must not block.
-func (s *session) observe(ev zk.Event) {
-	if ev.Type != zk.EventSession {
-		return
-	}
+// conn returns the present connection, which may be lost.
+func (s *session) conn() *zk.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	up := ev.State == zk.StateHasSession
-	switch {
-	case up:
-		s.cause = ""
-		s.connects++
-	case ev.State == zk.StateExpired:
-		s.cause = "the session has expired"
-	case ev.State == zk.StateAuthFailed:
-		s.cause = "the user or the password is wrong"
-	}
-	if up || up != s.up {
-		s.up = up
-		s.announce()
-	}
+	return s.link.conn
 }
 
 // state returns whether there is a session, how often there was one, and a channel that
@@ -108,7 +192,7 @@ func (s *session) observe(ev zk.Event) {
 func (s *session) state() (up bool, connects uint64, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.up && s.authed && !s.closed, s.connects, s.changed
+	return s.up && !s.ended(), s.connects, s.changed
 }
 
 // wait returns nil once there is a session, or the error of ctx.
@@ -131,9 +215,12 @@ func (s *session) wait(ctx context.Context) error {
 
 // ended reports whether close was called.
 func (s *session) ended() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
+	select {
+	case <-s.quit:
+		return true
+	default:
+		return false
+	}
 }
 
 // why says why there is no session, for an error text.

@@ -187,17 +187,6 @@ func (a *address) acl() []zk.ACL {
 	return zk.WorldACL(zk.PermAll)
 }
 
-// dialer returns the function that opens connections.
-func (a *address) dialer() zk.Dialer {
-	return func(network, addr string, timeout time.Duration) (net.Conn, error) {
-		conn, err := a.connect(network, addr, timeout)
-		if err != nil {
-			return nil, err
-		}
-		return &boundedConn{Conn: conn, longest: a.session}, nil
-	}
-}
-
 // connect opens one connection.
 func (a *address) connect(network, addr string, timeout time.Duration) (net.Conn, error) {
 	d := &net.Dialer{Timeout: timeout}
