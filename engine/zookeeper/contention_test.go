@@ -47,7 +47,7 @@ func contend(t *testing.T, fair bool) {
 			all.Go(func() {
 				name := fmt.Sprint("p", n, ".", actor)
 				for ctx.Err() == nil {
-					if enter(ctx, client, &log, history.Event{Key: t.Name(), Actor: name, Process: fmt.Sprint("p", n)}, fair) {
+					if enter(ctx, client, &log, history.Event{Key: key(t), Actor: name, Process: fmt.Sprint("p", n)}, fair) {
 						grants.Add(1)
 					}
 				}

@@ -166,17 +166,18 @@ func TestADocumentThatIsTooLargeIsRefused(t *testing.T) {
 func TestTheLongestKey(t *testing.T) {
 	t.Parallel()
 	e := open(t, server(t).URL())
-	key := strings.Repeat("锁", 4096/3)
+	longest := key(t)
+	longest += strings.Repeat("锁", (4096-len(longest))/3)
 	holder := request(t, ann, "a")
-	holder.Key, holder.Kind, holder.Lease = key, engine.Fair, time.Minute
+	holder.Key, holder.Kind, holder.Lease = longest, engine.Fair, time.Minute
 	granted(t, e, holder)
 	for i := range 20 { // their positions expire, so a release notifies all of them
 		r := request(t, fmt.Sprint("holder:", i), "a")
-		r.Key, r.Kind, r.QueueLease = key, engine.Fair, 2*time.Second
+		r.Key, r.Kind, r.QueueLease = longest, engine.Fair, 2*time.Second
 		busy(t, e, r)
 	}
 	last := request(t, bob, "b")
-	last.Key, last.Kind, last.QueueLease = key, engine.Fair, time.Minute
+	last.Key, last.Kind, last.QueueLease = longest, engine.Fair, time.Minute
 	busy(t, e, last)
 	wake, stop := e.Notify(last)
 	defer stop()
@@ -199,7 +200,7 @@ func TestALargeResultIsStoredAndDeletedWithItsRecord(t *testing.T) {
 	e, conn := open(t, server(t).URL()), connect(t, server(t).Addr())
 	l := e.Capabilities().Ledger
 	result := bytes.Repeat([]byte("0123456789abcdef"), 100_000) // 1.6 MB
-	c := engine.Claim{Key: t.Name(), Attempt: "a", Lease: time.Minute, Retain: time.Hour}
+	c := engine.Claim{Key: key(t), Attempt: "a", Lease: time.Minute, Retain: time.Hour}
 	if r, err := l.Claim(t.Context(), c); err != nil || !r.Granted {
 		t.Fatalf("claim: %+v, %v", r, err)
 	}

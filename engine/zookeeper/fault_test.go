@@ -104,7 +104,7 @@ func TestALateSettlementLeavesTheOutcomeUnknown(t *testing.T) {
 	s := server(t)
 	e, p := proxied(t, s, zookeeper.Session(longSession))
 	l := e.Capabilities().Ledger
-	c := engine.Claim{Key: t.Name(), Attempt: "a", Lease: 2 * time.Second, Retain: time.Hour}
+	c := engine.Claim{Key: key(t), Attempt: "a", Lease: 2 * time.Second, Retain: time.Hour}
 	if r, err := l.Claim(t.Context(), c); err != nil || !r.Granted {
 		t.Fatalf("claim: %+v, %v", r, err)
 	}
@@ -226,7 +226,7 @@ func TestAStoppedServerFailsCallsInTime(t *testing.T) {
 	start := time.Now()
 	refused(t, e, c, engine.ErrUnknown)
 	renewed(t, e, r, engine.ErrUnknown)
-	if _, err := e.Inspect(context.Background(), t.Name()+"third"); !errors.Is(err, engine.ErrUnavailable) {
+	if _, err := e.Inspect(context.Background(), key(t)+"third"); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("inspect: %v, want %v: it changes nothing", err, engine.ErrUnavailable)
 	}
 	if took := time.Since(start); took > time.Minute {

@@ -2,6 +2,7 @@ package zookeeper_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"os"
@@ -69,11 +70,21 @@ func open(t testing.TB, url string, opts ...zookeeper.Option) *zookeeper.Engine 
 	return e
 }
 
+// keys are the keys of the tests.
+var keys sync.Map
+
+// key returns a key for the test. A test that runs twice has two, because the server may
+// keep the locks of the first run.
+func key(t testing.TB) string {
+	k, _ := keys.LoadOrStore(t, t.Name()+"-"+rand.Text()[:8])
+	return k.(string)
+}
+
 // request returns a request for a lock named after the test. Its lease outlasts restarts of
 // servers on a busy machine.
 func request(t testing.TB, holder, attempt string) engine.Request {
 	t.Helper()
-	return engine.Request{Key: t.Name(), Holder: holder, Attempt: attempt, Lease: 10 * time.Minute}
+	return engine.Request{Key: key(t), Holder: holder, Attempt: attempt, Lease: 10 * time.Minute}
 }
 
 func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {
