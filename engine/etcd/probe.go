@@ -22,7 +22,7 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if len(endpoints) == 0 {
 		return engine.Health{}, fmt.Errorf("etcd: the client has no endpoint: set Endpoints: %w", engine.ErrUnavailable)
 	}
-	h := engine.Health{Topology: topology(len(endpoints)), Nodes: make([]engine.Node, len(endpoints)), Timeout: e.timeout}
+	h := engine.Health{Product: engine.Etcd, Topology: topology(len(endpoints)), Nodes: make([]engine.Node, len(endpoints)), Timeout: e.timeout}
 	answers := make([]*clientv3.StatusResponse, len(endpoints))
 	parallel(len(endpoints), len(endpoints), func(i int) {
 		h.Nodes[i], answers[i] = e.probe(ctx, endpoints[i])
@@ -57,8 +57,11 @@ func (e *Engine) probe(ctx context.Context, endpoint string) (engine.Node, *clie
 		n.Role = engine.Primary
 	}
 	n.Linked = resp.Leader != 0
-	if len(resp.Errors) > 0 {
-		n.Err = fmt.Errorf("etcd: %s reports: %s", n.Addr, strings.Join(resp.Errors, "; "))
+	for _, text := range resp.Errors {
+		_, alarm, _ := strings.Cut(text, "alarm:") // otherwise notices has it, such as no leader
+		if alarm = strings.TrimSpace(alarm); alarm != "" {
+			n.Alarms = append(n.Alarms, alarm)
+		}
 	}
 	return n, resp
 }

@@ -23,15 +23,17 @@ func Probe(ctx context.Context, url string, opts ...Option) (engine.Health, erro
 	if parseErr != nil || ctx.Err() != nil {
 		return engine.Health{}, err
 	}
-	return engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{{Addr: hostPort(a.pool.ConnConfig), Err: err}}}, nil
+	return engine.Health{Product: engine.PostgreSQL, Topology: engine.Standalone, Nodes: []engine.Node{{Addr: hostPort(a.pool.ConnConfig), Err: err}}}, nil
 }
 
 // probeSQL reads the server's settings, in the order of nodeProbe.
-const probeSQL = `SELECT pg_is_in_recovery(), current_setting('server_version'),
+const probeSQL = `SELECT pg_is_in_recovery(), split_part(current_setting('server_version'), ' ', 1),
 to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYYMMDD"T"HH24MISS.US'),
 (extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
 current_setting('fsync'), current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
-(SELECT count(*) FROM pg_stat_replication), %[1]s.clock()`
+(SELECT count(*) FROM pg_stat_replication), %[1]s.clock(),
+(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), current_setting('max_connections')::bigint,
+current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_isolation')`
 
 // Probe implements [engine.Prober].
 func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
@@ -44,11 +46,13 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 		uptime, clock       int64
 		fsync, commit, acks string
 		replicas            int64
+		conns, maxConns     int64
+		idle, isolation     string
 	)
 	for range 3 {
 		s := &statement{name: "probe", sql: fmt.Sprintf(probeSQL, e.schema)}
 		s.scan = func(rows pgx.Rows) error {
-			return rows.Scan(&replica, &n.Version, &n.ID, &uptime, &fsync, &commit, &acks, &replicas, &clock)
+			return rows.Scan(&replica, &n.Version, &n.ID, &uptime, &fsync, &commit, &acks, &replicas, &clock, &conns, &maxConns, &idle, &isolation)
 		}
 		sent := time.Now()
 		if n.Err = e.run(ctx, s); n.Err != nil {
@@ -67,12 +71,14 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 		if replica {
 			n.Role = engine.Replica
 		}
+		n.Connections, n.MaxConnections = int(conns), int(maxConns)
+		n.Settings = map[string]string{"idle_in_transaction_session_timeout": idle, "default_transaction_isolation": isolation}
 		if acks != "" && commit != "off" && commit != "local" {
 			n.MinReplicas = 1
 		}
 		n.Denied, n.Err = e.denied(ctx)
 	}
-	return engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{n}, Timeout: e.timeout, Notices: e.remarks()}, nil
+	return engine.Health{Product: engine.PostgreSQL, Topology: engine.Standalone, Nodes: []engine.Node{n}, Timeout: e.timeout, Notices: e.remarks()}, nil
 }
 
 // durability returns when writes are synced to disk, in the words of engine.Node.

@@ -131,7 +131,7 @@ func TestEnsemble(t *testing.T) {
 	})
 	t.Run("a probe reports the servers and their roles", func(t *testing.T) {
 		h, err := e.Probe(t.Context())
-		if err != nil || h.Topology != zookeeper.Ensemble || len(h.Nodes) != 3 {
+		if err != nil || h.Topology != engine.Ensemble || len(h.Nodes) != 3 {
 			t.Fatalf("got %+v, %v; want three nodes of an ensemble", h, err)
 		}
 		primaries := 0
@@ -147,7 +147,7 @@ func TestEnsemble(t *testing.T) {
 			t.Errorf("%d primaries in %+v, want one", primaries, h.Nodes)
 		}
 		one := open(t, "zk://"+strings.Split(strings.TrimPrefix(ensemble.URL(), "zk://"), ",")[0])
-		if h, err := one.Probe(t.Context()); err != nil || h.Topology != zookeeper.Ensemble {
+		if h, err := one.Probe(t.Context()); err != nil || h.Topology != engine.Ensemble {
 			t.Errorf("through one of the servers: %+v, %v; want an ensemble", h, err)
 		}
 	})

@@ -13,9 +13,6 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Ensemble is the topology of several servers that elect a leader.
-const Ensemble engine.Topology = "ensemble"
-
 // probeTimeout is how long a server may take to answer. A server that hangs must not
 // delay the report about the others.
 const probeTimeout = 2 * time.Second
@@ -40,9 +37,9 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 		return engine.Health{}, err
 	}
 	hosts, offset := e.address.sorted(), e.offset(ctx)
-	h := engine.Health{Topology: engine.Standalone, Nodes: make([]engine.Node, len(hosts)), Timeout: e.timeout}
+	h := engine.Health{Product: engine.ZooKeeper, Topology: engine.Standalone, Nodes: make([]engine.Node, len(hosts)), Timeout: e.timeout}
 	if len(hosts) > 1 {
-		h.Topology = Ensemble
+		h.Topology = engine.Ensemble
 	}
 	ensemble := eachIndex(len(hosts), func(i int) error {
 		n, standalone := e.probe(ctx, hosts[i])
@@ -56,7 +53,7 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 		return nil
 	})
 	if errors.Is(errors.Join(ensemble...), errEnsemble) {
-		h.Topology = Ensemble // the URL may name one server of several
+		h.Topology = engine.Ensemble // the URL may name one server of several
 	}
 	return h, nil
 }
