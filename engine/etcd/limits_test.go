@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,7 +129,7 @@ func TestLimits(t *testing.T) {
 		renewed(t, e, r) // a lease is begun again without a write
 		released(t, e, r, engine.Released)
 		h, err := e.Probe(t.Context())
-		if err != nil || h.Nodes[0].Err == nil || !strings.Contains(h.Nodes[0].Err.Error(), "NOSPACE") || h.Nodes[0].MaxMemory != 2_000_000 {
+		if err != nil || !slices.Equal(h.Nodes[0].Alarms, []string{"NOSPACE"}) || h.Nodes[0].MaxMemory != 2_000_000 {
 			t.Errorf("probe: %+v, %v; want the alarm and the quota", h.Nodes, err)
 		}
 	})
