@@ -44,7 +44,7 @@ func open(t testing.TB, url string, opts ...etcd.Option) *etcd.Engine {
 }
 
 // TestLaws gives every law a prefix of its own: the laws about fences reserve and raise
-// millions of them, for all locks of a prefix.
+// millions of them, for all locks of a prefix. It proves R3 on a coordination service.
 func TestLaws(t *testing.T) {
 	t.Parallel()
 	client := connect(t, etcdtest.Start(t).Addr())

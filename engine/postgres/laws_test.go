@@ -18,6 +18,7 @@ var clockedDatabase = lazily(func(t testing.TB) *postgrestest.Database {
 	return d
 })
 
+// TestLaws proves R3 on a database.
 func TestLaws(t *testing.T) {
 	t.Parallel()
 	enginetest.Run(t, enginetest.Harness{

@@ -13,6 +13,7 @@ import (
 // lease is the lease of the locks in the laws.
 const lease = 1500 * time.Millisecond
 
+// TestLaws proves R3 on a coordination service.
 func TestLaws(t *testing.T) {
 	t.Parallel()
 	s := server(t)
