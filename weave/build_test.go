@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 			os.Exit(tool(tracer(os.Args[2], os.Args[3:])))
 		}
 	}
+	// With the race detector a program sleeps for a second before it exits, and the tests run
+	// this one hundreds of times.
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 

@@ -78,7 +78,8 @@ func TestASweepSkipsLockedRows(t *testing.T) {
 	t.Parallel()
 	d := migrated(t)
 	e := open(t, d.URL())
-	granted(t, e, engine.Request{Key: "expired", Holder: "ann:1", Attempt: "1", Lease: time.Microsecond})
+	granted(t, e, engine.Request{Key: "expired", Holder: "ann:1", Attempt: "1", Lease: time.Hour})
+	d.Exec(t, "UPDATE interlock.hold SET expires = 0") // after the call, which may sweep
 	tx := begin(t, d.URL(), "")
 	if _, err := tx.Exec(context.Background(), "SELECT FROM interlock.hold FOR UPDATE"); err != nil {
 		t.Fatal(err)

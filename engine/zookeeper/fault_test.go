@@ -45,7 +45,7 @@ func TestARepeatedAttemptWhoseReplyWasLostIsRecognized(t *testing.T) {
 func TestALateAcquireThatWasAbandonedIsRefused(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	e, p := proxied(t, s, zookeeper.Session(longSession), zookeeper.Timeout(300*time.Millisecond))
+	e, p := proxied(t, s, zookeeper.Session(longSession), zookeeper.Timeout(time.Second))
 	other := open(t, s.URL())
 	for _, kind := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit} {
 		r := request(t, ann, "a")
@@ -77,7 +77,7 @@ func TestALateAcquireThatWasAbandonedIsRefused(t *testing.T) {
 func TestALateChangeDoesNotChangeALaterDocument(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	e, p := proxied(t, s, zookeeper.Session(longSession), zookeeper.Timeout(300*time.Millisecond))
+	e, p := proxied(t, s, zookeeper.Session(longSession), zookeeper.Timeout(time.Second))
 	other := open(t, s.URL())
 	r := request(t, ann, "a")
 	granted(t, e, r)
@@ -127,7 +127,7 @@ func TestALateSettlementLeavesTheOutcomeUnknown(t *testing.T) {
 func TestACallThatWasNotSentHasNoEffect(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	e, p := proxied(t, s, zookeeper.Session(time.Second), zookeeper.Timeout(500*time.Millisecond))
+	e, p := proxied(t, s, zookeeper.Session(time.Second), zookeeper.Timeout(time.Second))
 	p.Refuse(true)
 	p.Reset()
 	r := request(t, ann, "a")
@@ -138,7 +138,7 @@ func TestACallThatWasNotSentHasNoEffect(t *testing.T) {
 	start := time.Now()
 	refused(t, e, r, engine.ErrUnavailable)
 	if took := time.Since(start); took > time.Minute {
-		t.Errorf("the call took %v, and its timeout is 500ms", took)
+		t.Errorf("the call took %v, and its timeout is 1s", took)
 	}
 	p.Refuse(false)
 	eventually(t, "the engine connects again", func() bool {
@@ -151,7 +151,7 @@ func TestACallThatWasNotSentHasNoEffect(t *testing.T) {
 func TestALockOutlivesTheSessionOfItsHolder(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	e, p := proxied(t, s, zookeeper.Session(600*time.Millisecond), zookeeper.Timeout(500*time.Millisecond))
+	e, p := proxied(t, s, zookeeper.Session(600*time.Millisecond), zookeeper.Timeout(time.Second))
 	r := request(t, ann, "a")
 	first := granted(t, e, r)
 	wake, stop := e.Notify(r)
@@ -218,7 +218,7 @@ func TestAHolderWhoseLeaseExpiredWithoutConnectionHasLostTheLock(t *testing.T) {
 func TestAStoppedServerFailsCallsInTime(t *testing.T) {
 	t.Parallel()
 	s := zookeepertest.Start(t)
-	e := open(t, s.URL(), zookeeper.Timeout(500*time.Millisecond), zookeeper.Session(2*time.Second))
+	e := open(t, s.URL(), zookeeper.Timeout(time.Second), zookeeper.Session(2*time.Second))
 	r, c := request(t, ann, "a"), request(t, bob, "b")
 	c.Key += "other"
 	first := granted(t, e, r)
@@ -230,7 +230,7 @@ func TestAStoppedServerFailsCallsInTime(t *testing.T) {
 		t.Errorf("inspect: %v, want %v: it changes nothing", err, engine.ErrUnavailable)
 	}
 	if took := time.Since(start); took > time.Minute {
-		t.Errorf("three calls took %v, and their timeout is 500ms", took)
+		t.Errorf("three calls took %v, and their timeout is 1s", took)
 	}
 	s.Cont()
 	eventually(t, "the holder renews", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
@@ -252,7 +252,7 @@ func TestLocksOutliveARestartOfTheServer(t *testing.T) {
 	r := request(t, ann, "a")
 	first := granted(t, e, r)
 	s.Kill()
-	refused(t, open(t, s.URL(), zookeeper.Lazy(), zookeeper.Timeout(300*time.Millisecond)), request(t, bob, "b"), engine.ErrUnavailable)
+	refused(t, open(t, s.URL(), zookeeper.Lazy(), zookeeper.Timeout(time.Second)), request(t, bob, "b"), engine.ErrUnavailable)
 	s.Restart(t)
 	busy(t, e, request(t, bob, "b"))
 	renewed(t, e, r, nil)
