@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strings"
@@ -118,16 +119,7 @@ func alarmed(n engine.Node) bool {
 // productOf returns the software of an engine's servers. The default is that of engines
 // which do not say.
 func productOf(h engine.Health) engine.Product {
-	switch {
-	case h.Product != "":
-		return h.Product
-	case h.Topology == engine.Ensemble:
-		return engine.ZooKeeper
-	// The nodes of a quorum of engines are in its parts.
-	case h.Topology == engine.Quorum && len(h.Nodes) > 0 && len(h.Parts) == 0:
-		return engine.Etcd
-	}
-	return engine.Redis
+	return cmp.Or(h.Product, engine.Redis)
 }
 
 // consensus reports whether the servers of an engine elect a leader and agree by majority.

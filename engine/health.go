@@ -55,13 +55,9 @@ const (
 	Standalone Topology = "standalone"
 	Sentinel   Topology = "sentinel"
 	Cluster    Topology = "cluster"
-	Ensemble   Topology = "ensemble" // servers that elect a leader; a majority agrees to each change
+	Ensemble   Topology = "ensemble" // one store on several servers; a majority agrees to each change
 	Quorum     Topology = "quorum"
 	Standby    Topology = "standby"
-
-	// Consensus is one store on several servers, of which a majority agrees on each change,
-	// such as a cluster of etcd.
-	Consensus Topology = "consensus"
 )
 
 // A Node is a server, or this process. Unknown fields are zero.

@@ -114,7 +114,7 @@ func TestCluster(t *testing.T) {
 		_, e, client := cluster(t)
 		at := leader(t, client)
 		h, err := e.Probe(t.Context())
-		if err != nil || h.Topology != engine.Consensus || len(h.Nodes) != 3 {
+		if err != nil || h.Topology != engine.Ensemble || len(h.Nodes) != 3 {
 			t.Fatalf("probe: %+v, %v", h, err)
 		}
 		for i, n := range h.Nodes {

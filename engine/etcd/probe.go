@@ -36,7 +36,7 @@ func topology(members int) engine.Topology {
 	if members == 1 {
 		return engine.Standalone
 	}
-	return engine.Consensus
+	return engine.Ensemble
 }
 
 // probe asks one member.

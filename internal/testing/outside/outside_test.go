@@ -73,7 +73,7 @@ func TestPack(t *testing.T) {
 		}
 		var mods []string
 		for _, f := range z.File {
-			if strings.HasSuffix(f.Name, "/go.mod") && !strings.Contains(f.Name, "/testdata/") {
+			if strings.HasSuffix(f.Name, "/go.mod") {
 				mods = append(mods, f.Name)
 			}
 		}

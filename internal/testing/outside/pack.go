@@ -29,7 +29,7 @@ func pack(root string, files []string, dir string) ([]repo.Module, error) {
 		}
 		var own []string
 		for _, file := range files {
-			if repo.Home(modules, file) == m {
+			if repo.Home(modules, file) == m && !inNestedModule(files, m, file) {
 				own = append(own, file)
 			}
 		}
@@ -39,6 +39,17 @@ func pack(root string, files []string, dir string) ([]repo.Module, error) {
 		packed = append(packed, m)
 	}
 	return packed, nil
+}
+
+// inNestedModule reports whether a file of m belongs to a module in testdata, which is not
+// in the archive of m.
+func inNestedModule(files []string, m repo.Module, file string) bool {
+	for dir := path.Dir(file); dir != m.Dir && dir != "."; dir = path.Dir(dir) {
+		if slices.Contains(files, dir+"/go.mod") {
+			return true
+		}
+	}
+	return false
 }
 
 // packModule writes the four files of a module that a proxy serves.

@@ -72,7 +72,6 @@ var (
 		"postgresql/standalone": {"PostgreSQL", "PostgreSQL"},
 		"etcd/standalone":       {"one etcd server", "单台 etcd"},
 		"etcd/ensemble":         {"an etcd cluster", "etcd 集群"},
-		"etcd/quorum":           {"an etcd cluster", "etcd 集群"},
 		"zookeeper/standalone":  {"one ZooKeeper server", "单台 ZooKeeper"},
 		"zookeeper/ensemble":    {"a ZooKeeper ensemble", "ZooKeeper 集群"},
 	}
