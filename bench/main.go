@@ -1,5 +1,5 @@
-// Command bench compares Interlock with other lock libraries, on a Redis server
-// that it starts itself.
+// Command bench compares Interlock with other lock libraries, on a Redis server that it
+// starts itself; and its other engines with what people use there, on servers of theirs.
 //
 //	go run . [-short] [-o file]
 //
@@ -55,6 +55,11 @@ type plan struct {
 
 	callers     int // goroutines that try one key at the same time
 	stormRounds int
+
+	synced  bool // the servers of the part engines sync to disk
+	counted int  // cycles per goroutine whose requests are counted
+	passes  int  // of a relayed lock, per round
+	relays  int  // rounds of those
 }
 
 var (
@@ -65,6 +70,7 @@ var (
 		clients: 64,
 		waiters: []int{2, 64, 256}, grants: 500, contendedRounds: 3,
 		callers: 1000, stormRounds: 20,
+		counted: 50, passes: 20, relays: 5,
 	}
 	short = plan{
 		maxTries:   1,
@@ -72,6 +78,7 @@ var (
 		clients: 16,
 		waiters: []int{8}, grants: 50, contendedRounds: 1,
 		callers: 200, stormRounds: 2,
+		counted: 5, passes: 3, relays: 1,
 	}
 )
 
@@ -81,12 +88,13 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	var (
 		brief  = flags.Bool("short", false, "measure for a few seconds only, to check that everything runs")
 		file   = flags.String("o", "", "also write the tables to a `file`")
-		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,gateway,quorum,woven,observe", "the `parts` to measure")
+		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,gateway,quorum,woven,observe,engines", "the `parts` to measure")
 		only   = flags.String("only", "", "measure only contenders whose name contains one of these `substrings`, separated by semicolons")
 		g      = flags.String("g", "", "numbers of goroutines, such as 1,16,256")
 		n      = flags.String("n", "", "numbers of waiters for one key, such as 2,64,256")
 		rounds = flags.Int("rounds", 0, "rounds of the uncontended part")
 		slice  = flags.Duration("slice", 0, "how long one contender runs in one round of the uncontended part")
+		synced = flags.Bool("synced", true, "in the part engines, let the servers sync to disk")
 		sleepy = flags.Bool("sleepy", false, "let idle processors sleep")
 		tries  = flags.Int("tries", 0, "repeat a measurement at most this often while other programs use the machine")
 		cpu    = flags.String("cpuprofile", "", "write a CPU profile to a `file`")
@@ -99,7 +107,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	if *brief {
 		p = short
 	}
-	p.parts, p.only = *parts, *only
+	p.parts, p.only, p.synced = *parts, *only, *synced
 	if *sleepy {
 		p.keepAwake = false
 	}
@@ -260,6 +268,11 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 	}
 	if slices.Contains(parts, "observe") {
 		if err := p.measureObserved(ctx, out, s, &b); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(parts, "engines") {
+		if err := p.measureEngines(ctx, out, s); err != nil {
 			return err
 		}
 	}

@@ -23,39 +23,55 @@ func interlockContender(name string, opts ...interlock.Option) contender {
 		if err != nil {
 			return locks{}, err
 		}
-		c := interlock.New(e, opts...)
-		return locks{
-			cycle: func(ctx context.Context, key string) error {
-				_, hold, err := c.Mutex(key).Lock(ctx)
-				if err != nil {
-					return err
-				}
-				return hold.Unlock()
-			},
-			lock: func(ctx context.Context, key string) (func() error, error) {
-				_, hold, err := c.Mutex(key).Lock(ctx)
-				if err != nil {
-					return nil, err
-				}
-				return hold.Unlock, nil
-			},
-			try: func(ctx context.Context, key string) (func() error, error) {
-				_, hold, err := c.Mutex(key).TryLock(ctx)
-				switch {
-				case errors.Is(err, interlock.ErrContended):
-					return nil, nil
-				case err != nil:
-					return nil, err
-				}
-				return hold.Unlock, nil
-			},
-			close: func() {
-				_ = c.Close(context.Background())
-				_ = e.Close()
-			},
-		}, nil
+		return clientLocks(e, e.Close, opts...), nil
 	}
 	return contender{name: name, sends: scriptCalls, open: open}
+}
+
+// clientLocks returns the locks of a client on an engine. end closes the engine.
+func clientLocks(e engine.Engine, end func() error, opts ...interlock.Option) locks {
+	c := interlock.New(e, opts...)
+	return locks{
+		cycle: func(ctx context.Context, key string) error {
+			_, hold, err := c.Mutex(key).Lock(ctx)
+			if err != nil {
+				return err
+			}
+			return hold.Unlock()
+		},
+		lock: func(ctx context.Context, key string) (func() error, error) {
+			_, hold, err := c.Mutex(key).Lock(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return hold.Unlock, nil
+		},
+		try: func(ctx context.Context, key string) (func() error, error) {
+			_, hold, err := c.Mutex(key).TryLock(ctx)
+			switch {
+			case errors.Is(err, interlock.ErrContended):
+				return nil, nil
+			case err != nil:
+				return nil, err
+			}
+			return hold.Unlock, nil
+		},
+		close: func() {
+			_ = c.Close(context.Background())
+			_ = end()
+		},
+	}
+}
+
+// cycleOf returns the cycle of a lock.
+func cycleOf(lock func(context.Context, string) (func() error, error)) func(context.Context, string) error {
+	return func(ctx context.Context, key string) error {
+		unlock, err := lock(ctx, key)
+		if err != nil {
+			return err
+		}
+		return unlock()
+	}
 }
 
 // engineOnly returns the Redis engine without the client above it.

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A server is a Redis on loopback that stores nothing on disk.
+// A server is a Redis on loopback. It stores nothing on disk, unless its arguments say so.
 type server struct {
 	addr string
 	dir  string
@@ -30,14 +30,14 @@ type server struct {
 	idleLoops *idleLoops // nil if processors may sleep
 }
 
-// start runs redis-server. server.end kills it; on Linux it is also killed when
-// this process dies.
-func start(ctx context.Context) (*server, error) {
+// start runs redis-server with further arguments. server.end kills it; on Linux it is also
+// killed when this process dies.
+func start(ctx context.Context, args ...string) (*server, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, fmt.Errorf("redis-server is not installed: %w", err)
 	}
 	for range 10 {
-		s, err := launch(ctx)
+		s, err := launch(ctx, args)
 		if err == nil {
 			return s, nil
 		}
@@ -48,7 +48,7 @@ func start(ctx context.Context) (*server, error) {
 	return nil, errors.New("no free port in ten tries")
 }
 
-func launch(ctx context.Context) (*server, error) {
+func launch(ctx context.Context, args []string) (*server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -57,8 +57,10 @@ func launch(ctx context.Context) (*server, error) {
 	if s.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
-		"--save", "", "--appendonly", "no")
+	s.cmd = exec.Command("redis-server", append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no",
+	}, args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	started := make(chan error)
 	go supervise(s.cmd, started, s.exited) // returns when the server has exited; s.end kills it and waits

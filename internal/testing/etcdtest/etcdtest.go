@@ -1,6 +1,8 @@
 // Package etcdtest starts etcd clusters for tests. Each member is a process on free ports of
 // the loopback interface, and is killed when its test ends.
 //
+// Members do not sync to disk; the argument --unsafe-no-fsync=false lets them.
+//
 // The server is built from source on first use, which takes minutes, and kept in the user's
 // cache directory. Under -short, a test that needs several members is skipped, unless the
 // environment has INTERLOCK_VERIFY, as in make verify.
@@ -17,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -76,11 +79,52 @@ func start(t testing.TB, n int, args []string) []*Member {
 
 // tryStart makes one try.
 func tryStart(t testing.TB, program string, n int, args []string) ([]*Member, error) {
-	members, ports := make([]*Member, n), freePorts(t, 2*n)
-	var initial []string
+	ports, err := freePorts(2 * n)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]*Member, n)
 	for i := range members {
-		m := &Member{t: t, name: fmt.Sprintf("m%d", i+1), dir: t.TempDir(), clientPort: ports[2*i], peerPort: ports[2*i+1]}
-		members[i], initial = m, append(initial, m.name+"="+m.peerURL())
+		members[i] = &Member{t: t, name: fmt.Sprintf("m%d", i+1), dir: t.TempDir(), clientPort: ports[2*i], peerPort: ports[2*i+1]}
+		t.Cleanup(members[i].end)
+	}
+	return members, launch(members, program, args)
+}
+
+// Shared runs a cluster of one member with args until stop is called, for programs that are
+// not tests. Of the member's methods, such a program calls only Addr and URL. The error is an
+// [ErrMissing] if the server cannot be built.
+func Shared(args ...string) (m *Member, stop func(), _ error) {
+	building.once.Do(func() { building.program, building.output, building.err = buildOnce() })
+	if building.err != nil {
+		return nil, nil, fmt.Errorf("%w: build internal/testing/etcdtest/testdata/server: %w\n%s", ErrMissing, building.err, building.output)
+	}
+	dir, err := os.MkdirTemp("", "etcdtest")
+	if err != nil {
+		return nil, nil, err
+	}
+	for try := range 5 { // another process may take a free port
+		var ports []int
+		if ports, err = freePorts(2); err != nil {
+			break
+		}
+		m := &Member{name: "m1", dir: filepath.Join(dir, strconv.Itoa(try)), clientPort: ports[0], peerPort: ports[1]}
+		if err = launch([]*Member{m}, building.program, args); err == nil {
+			return m, func() { m.kill(); _ = os.RemoveAll(dir) }, nil
+		}
+	}
+	_ = os.RemoveAll(dir)
+	return nil, nil, fmt.Errorf("etcd did not start: %w", err)
+}
+
+// ErrMissing says that the server cannot be built.
+var ErrMissing = errors.New("etcd is not built")
+
+// launch starts the members of a cluster, and waits until all answer.
+func launch(members []*Member, program string, args []string) error {
+	var initial []string
+	for _, m := range members {
+		initial = append(initial, m.name+"="+m.peerURL())
 	}
 	for _, m := range members {
 		m.args = append([]string{
@@ -93,19 +137,18 @@ func tryStart(t testing.TB, program string, n int, args []string) ([]*Member, er
 			"--unsafe-no-fsync", "--log-level", "warn",
 		}, args...)
 		if err := m.run(); err != nil {
-			return nil, err
+			return err
 		}
-		t.Cleanup(m.end)
 	}
 	for _, m := range members {
 		if err := m.await(); err != nil {
 			for _, m := range members {
 				m.kill()
 			}
-			return nil, fmt.Errorf("%w\n%s", err, m.log)
+			return fmt.Errorf("%w\n%s", err, m.log)
 		}
 	}
-	return members, nil
+	return nil
 }
 
 // Addr returns the host and port for clients.
@@ -209,6 +252,9 @@ func (m *Member) await() error {
 }
 
 func (m *Member) running() bool {
+	if m.exited == nil {
+		return false // it was never started
+	}
 	select {
 	case <-m.exited:
 		return false
@@ -234,7 +280,7 @@ func (m *Member) signal(sig os.Signal) {
 // end kills the member, and prints its log if the test failed.
 func (m *Member) end() {
 	m.kill()
-	if m.t.Failed() {
+	if m.t.Failed() && m.log != nil {
 		m.t.Logf("log of etcd on %s:\n%s", m.Addr(), tail(m.log.String()))
 	}
 }
@@ -243,15 +289,14 @@ func (m *Member) end() {
 func tail(log string) string { return log[max(0, len(log)-4000):] }
 
 // freePorts returns n different free ports.
-func freePorts(t testing.TB, n int) (ports []int) {
-	t.Helper()
+func freePorts(n int) (ports []int, _ error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		defer l.Close()
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	return ports
+	return ports, nil
 }

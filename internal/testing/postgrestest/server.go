@@ -1,6 +1,7 @@
 // Package postgrestest starts PostgreSQL servers for tests. Each server is a process on a
 // free port of the loopback interface, with its files in a temporary directory. It syncs
-// nothing to disk, but survives Kill: the operating system keeps what was written.
+// nothing to disk, but survives Kill: the operating system keeps what was written. The
+// arguments "-c", "fsync=on" let it sync.
 //
 // A test that needs PostgreSQL fails if it is not installed. Under -short, a test that needs
 // a replica or a pooler is skipped, unless the environment has INTERLOCK_VERIFY, as in make
@@ -54,6 +55,19 @@ func StartServer(t testing.TB, args ...string) *Server {
 	})
 	return s
 }
+
+// Shared runs a server until stop is called, for programs that are not tests. args are
+// arguments of postgres. The error is an [ErrMissing] if PostgreSQL is not installed.
+func Shared(args ...string) (s *Server, stop func(), _ error) {
+	s, err := newServer(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.end, nil
+}
+
+// ErrMissing says that a program of PostgreSQL is not installed.
+var ErrMissing = errors.New("not installed: apt-get install postgresql")
 
 // SkipIfShort skips a test under -short.
 func SkipIfShort(t testing.TB) {
@@ -142,7 +156,7 @@ func program(name string) (string, error) {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if len(found) == 0 {
-		return "", fmt.Errorf("%s is not installed: apt-get install postgresql", name)
+		return "", fmt.Errorf("%s is %w", name, ErrMissing)
 	}
 	return found[len(found)-1], nil
 }

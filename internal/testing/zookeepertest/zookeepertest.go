@@ -80,16 +80,19 @@ func start(t testing.TB, dir string, c *clock, settings ...string) *Server {
 	return s
 }
 
-// Shared runs a server for all tests of a package, until stop is called in TestMain.
-func Shared() (s *Server, stop func(), _ error) {
+// Shared runs a server for all tests of a package, until stop is called in TestMain, or for a
+// program that is not a test. Settings are as for [Start]. The error is [ErrMissing] if
+// ZooKeeper is not installed.
+func Shared(settings ...string) (s *Server, stop func(), _ error) {
 	if _, err := os.Stat(jar); err != nil {
-		return nil, nil, errMissing
+		return nil, nil, ErrMissing
 	}
 	dir, err := os.MkdirTemp("", "zookeepertest")
 	if err != nil {
 		return nil, nil, err
 	}
 	s = newServer(dir, 1)
+	s.settings = settings
 	stop = func() {
 		if s.running() {
 			s.Kill()
@@ -103,12 +106,13 @@ func Shared() (s *Server, stop func(), _ error) {
 	return s, stop, nil
 }
 
-var errMissing = errors.New("ZooKeeper is not installed: apt-get install zookeeper")
+// ErrMissing says that ZooKeeper is not installed.
+var ErrMissing = errors.New("ZooKeeper is not installed: apt-get install zookeeper")
 
 func needs(t testing.TB) {
 	t.Helper()
 	if _, err := os.Stat(jar); err != nil {
-		t.Fatal(errMissing)
+		t.Fatal(ErrMissing)
 	}
 }
 
@@ -214,7 +218,7 @@ log4j.appender.out.layout.ConversionPattern=%d %p %c{1}: %m%n
 func (s *Server) launch() error {
 	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
 	// A small heap, and a compiler that starts fast. The tests do not need data that
-	// outlasts the machine, so nothing is synced to disk.
+	// outlasts the machine, so nothing is synced to disk unless a setting is forceSync=yes.
 	s.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.preAllocSize=1024", "-Dzookeeper.jmx.log4j.disable=true",
 		// A server that has waited long for a majority would look for one only once a minute.

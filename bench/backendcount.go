@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// counts are what a server has done since it started. A count that the server does not tell
+// is NaN.
+type counts struct {
+	requests     float64 // messages from clients
+	transactions float64 // commits, proposals or changes, as the server numbers them
+	syncs        float64 // of its log, to disk
+}
+
+// untold is a count that the server does not tell.
+var untold = math.NaN()
+
+func (c counts) minus(other counts) counts {
+	return counts{c.requests - other.requests, c.transactions - other.transactions, c.syncs - other.syncs}
+}
+
+func (c counts) over(n int) counts {
+	return counts{c.requests / float64(n), c.transactions / float64(n), c.syncs / float64(n)}
+}
+
+// cells prints the counts.
+func (c counts) cells() []string {
+	var cells []string
+	for _, v := range []float64{c.requests, c.transactions, c.syncs} {
+		if math.IsNaN(v) {
+			cells = append(cells, "–")
+			continue
+		}
+		cells = append(cells, per(max(v, 0), 1))
+	}
+	return cells
+}
+
+// unmeasured is how many cycles each worker makes before those that are counted, so that
+// connections and prepared statements exist.
+const unmeasured = 2
+
+// countCycles returns what one cycle of a contender costs the server, with g workers. The
+// server may count only when a client disconnects. So two clients are compared, of which
+// the second makes n more cycles per worker.
+func (b *backend) countCycles(ctx context.Context, c contender, g, n int) (counts, error) {
+	few, err := b.countClient(ctx, c, g, unmeasured)
+	if err != nil {
+		return counts{}, fmt.Errorf("%s: %w", c.name, err)
+	}
+	many, err := b.countClient(ctx, c, g, unmeasured+n)
+	if err != nil {
+		return counts{}, fmt.Errorf("%s: %w", c.name, err)
+	}
+	return many.minus(few).over(g * n), nil
+}
+
+// countClient returns what a client costs that connects, makes n cycles in each of g
+// workers, and disconnects.
+func (b *backend) countClient(ctx context.Context, c contender, g, n int) (counts, error) {
+	before, err := b.count(ctx)
+	if err != nil {
+		return counts{}, err
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return counts{}, err
+	}
+	each := make([]worker, g)
+	var all sync.WaitGroup
+	for i := range each {
+		w := &each[i]
+		w.fill(i)
+		all.Go(func() {
+			for range n { // of one key, whose nodes or rows exist after the first
+				if err := l.cycle(ctx, w.keys[0]); err != nil {
+					w.failures.add(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	l.close()
+	for i := range each {
+		if t := each[i].failures; t.n > 0 {
+			return counts{}, t.first
+		}
+	}
+	after, err := b.count(ctx)
+	return after.minus(before), err
+}
+
+// sumSamples returns the sum of all samples of a metric in the text format of Prometheus,
+// whatever their labels; NaN if there is none.
+func sumSamples(text, metric string) float64 {
+	sum, found := 0.0, false
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), metric)
+		if !ok || rest == "" || (rest[0] != '{' && rest[0] != ' ') {
+			continue // another metric, or a comment
+		}
+		value := rest[strings.LastIndexByte(rest, ' ')+1:]
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			sum, found = sum+v, true
+		}
+	}
+	if !found {
+		return untold
+	}
+	return sum
+}
+
+// monitorValue returns a value of the answer to ZooKeeper's command mntr; NaN if it has none.
+func monitorValue(text, name string) float64 {
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
+			if v, err := strconv.ParseFloat(fields[1], 64); err == nil {
+				return v
+			}
+		}
+	}
+	return untold
+}
+
+// lastTransaction returns the number of the last transaction in the answer to ZooKeeper's
+// command srvr. The upper half of the number counts elections.
+func lastTransaction(text string) float64 {
+	id, err := strconv.ParseUint(strings.TrimPrefix(fieldAfter(text, "Zxid:"), "0x"), 16, 64)
+	if err != nil {
+		return untold
+	}
+	return float64(id & math.MaxUint32)
+}
