@@ -148,7 +148,7 @@ func (p plan) measureRelays(ctx context.Context, out io.Writer, all []*backend) 
 	}()
 	for _, b := range all {
 		for _, c := range selected(b.relayed, p.only) {
-			r, err := openRelay(ctx, c, fmt.Sprintf("bench:relay:%d", len(relays)))
+			r, err := openRelay(ctx, c, fmt.Sprintf("bench:relay:%d", len(relays)), p.relayHold)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -207,6 +207,6 @@ func relayTable(rows []*relayed, all []*backend, p plan) *table {
 		t.add(y.name, micros(y.times.at(0.5)), micros(y.times.at(0.99)), ratio(peer), span(peer, "%.2f"), ratio(redis), span(redis, "%.2f"))
 	}
 	t.remark = fmt.Sprintf("%d rounds of %d hand-overs, each after a hold of %v; no two holds overlapped (the program would have failed). "+
-		"A ratio compares the medians of one round.", p.relays, p.passes, relayHold)
+		"A ratio compares the medians of one round.", p.relays, p.passes, p.relayHold)
 	return t
 }

@@ -60,6 +60,10 @@ type plan struct {
 	counted int  // cycles per goroutine whose requests are counted
 	passes  int  // of a relayed lock, per round
 	relays  int  // rounds of those
+
+	// A holder of a relayed lock keeps it for so long. etcd tells a new watcher of changes
+	// after at most 100 ms.
+	relayHold time.Duration
 }
 
 var (
@@ -70,7 +74,7 @@ var (
 		clients: 64,
 		waiters: []int{2, 64, 256}, grants: 500, contendedRounds: 3,
 		callers: 1000, stormRounds: 20,
-		counted: 50, passes: 20, relays: 5,
+		counted: 50, passes: 10, relays: 5, relayHold: 150 * time.Millisecond,
 	}
 	short = plan{
 		maxTries:   1,
@@ -78,7 +82,7 @@ var (
 		clients: 16,
 		waiters: []int{8}, grants: 50, contendedRounds: 1,
 		callers: 200, stormRounds: 2,
-		counted: 5, passes: 3, relays: 1,
+		counted: 5, passes: 3, relays: 1, relayHold: 20 * time.Millisecond,
 	}
 )
 

@@ -7,18 +7,14 @@ import (
 	"time"
 )
 
-const (
-	// relayHold is how long a holder keeps a relayed lock. Meanwhile the next client asks the
-	// server and begins to wait.
-	relayHold = 50 * time.Millisecond
-
-	relayTimeout = time.Minute
-)
+// relayTimeout is the longest time that a hand-over may take.
+const relayTimeout = time.Minute
 
 // A relay passes one lock back and forth between two clients that share no state, as two
 // processes do.
 type relay struct {
 	key     string
+	hold    time.Duration // meanwhile the next client asks the server and begins to wait
 	clients [2]locks
 	unlock  func() error // ends the current hold
 	holder  int          // index of the current holder
@@ -35,8 +31,8 @@ type relayGrant struct {
 }
 
 // openRelay connects two clients; the first acquires the lock.
-func openRelay(ctx context.Context, c contender, key string) (_ *relay, err error) {
-	r := &relay{key: key}
+func openRelay(ctx context.Context, c contender, key string, hold time.Duration) (_ *relay, err error) {
+	r := &relay{key: key, hold: hold}
 	r.waits, r.end = context.WithCancel(context.WithoutCancel(ctx)) // the hold outlives each pass
 	for i := range r.clients {
 		if r.clients[i], err = c.open(ctx, ""); err != nil {
@@ -82,7 +78,7 @@ func (r *relay) pass(ctx context.Context) (time.Duration, error) {
 			g.err = errOverlap
 		}
 		return 0, g.err
-	case <-time.After(relayHold):
+	case <-time.After(r.hold):
 	}
 	released := time.Now()
 	err := r.unlock()
