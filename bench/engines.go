@@ -91,13 +91,13 @@ func (p plan) measureEngineLocks(ctx context.Context, out io.Writer, s *server, 
 func engineTable(f *group, all []*backend, costs map[string]counts, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Engines, uncontended, keys of their own: %d goroutines", g),
-		columns: []string{"", "cycles/s", "× peer", "range", "× Interlock on Redis", "range", "p50 µs", "p99 µs",
+		columns: []string{"", "cycles/s", "× peer", "middle half", "× Interlock on Redis", "middle half", "p50 µs", "p99 µs",
 			"requests/cycle", "transactions/cycle", "syncs/cycle"},
 	}
 	for _, r := range f.rows {
 		peer, redis := ratios(r, f.find(peerOf(all, r.name))), ratios(r, f.find(onRedisRow))
 		t.add(append([]string{
-			r.name, thousands(median(r.rate)), ratio(peer), span(peer, "%.2f"), ratio(redis), span(redis, "%.2f"),
+			r.name, thousands(median(r.rate)), ratio(peer), half(peer, "%.2f"), ratio(redis), half(redis, "%.2f"),
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
 		}, costs[r.name].cells()...)...)
 	}
@@ -191,7 +191,7 @@ func (y *relayed) measure(ctx context.Context, r *relay, passes int) error {
 func relayTable(rows []*relayed, all []*backend, p plan) *table {
 	t := &table{
 		title:   "Engines, hand-over of one key between two clients",
-		columns: []string{"", "p50 µs", "p99 µs", "time × peer", "range", "time × Interlock on Redis", "range"},
+		columns: []string{"", "p50 µs", "p99 µs", "time × peer", "middle half", "time × Interlock on Redis", "middle half"},
 	}
 	find := func(name string) *row {
 		for _, y := range rows {
@@ -204,7 +204,7 @@ func relayTable(rows []*relayed, all []*backend, p plan) *table {
 	for _, y := range rows {
 		own := &row{rate: y.medians}
 		peer, redis := ratios(own, find(peerOf(all, y.name))), ratios(own, find(onRedisRow))
-		t.add(y.name, micros(y.times.at(0.5)), micros(y.times.at(0.99)), ratio(peer), span(peer, "%.2f"), ratio(redis), span(redis, "%.2f"))
+		t.add(y.name, micros(y.times.at(0.5)), micros(y.times.at(0.99)), ratio(peer), half(peer, "%.2f"), ratio(redis), half(redis, "%.2f"))
 	}
 	t.remark = fmt.Sprintf("%d rounds of %d hand-overs, each after a hold of %v; no two holds overlapped (the program would have failed). "+
 		"A ratio compares the medians of one round.", p.relays, p.passes, p.relayHold)

@@ -146,7 +146,7 @@ func (p plan) measureGuardedTx(ctx context.Context, out io.Writer, s *server, b 
 	}
 	t := &table{
 		title: fmt.Sprintf("Payments, a transaction of two statements on PostgreSQL, a new key per call: %d goroutines", g),
-		columns: []string{"", "calls/s", "× no guard", "range", "p50 µs", "p99 µs",
+		columns: []string{"", "calls/s", "× no guard", "middle half", "p50 µs", "p99 µs",
 			"requests/call", "transactions/call", "syncs/call"},
 	}
 	for i, r := range f.rows {
@@ -155,7 +155,7 @@ func (p plan) measureGuardedTx(ctx context.Context, out io.Writer, s *server, b 
 			return err
 		}
 		t.add(append([]string{
-			r.name, thousands(median(r.rate)), ratio(r.ratio), span(r.ratio, "%.2f"),
+			r.name, thousands(median(r.rate)), ratio(r.ratio), half(r.ratio, "%.2f"),
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
 		}, cost.cells()...)...)
 	}
