@@ -99,8 +99,8 @@ func fetch(url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", url, resp.Status)
 	}
