@@ -46,18 +46,21 @@ CREATE OR REPLACE FUNCTION {s}.topic(p_class text, p_id bytea) RETURNS text IMMU
 $$ SELECT p_class || encode(substr(p_id, 1, 16), 'hex') $$;
 
 -- Notifies the listeners of topics, and returns how many processes these are. A topic
--- without listeners costs no NOTIFY, which takes a lock of the whole server at commit.
+-- without listeners costs no NOTIFY, which takes a lock of the whole server at commit. The
+-- query of one topic keeps its plan; that of an array of topics would be planned each time.
 CREATE OR REPLACE FUNCTION {s}.wake(p_topics text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  v_count bigint := 0;
-  l       record;
+  v_count     bigint := 0;
+  v_topic     text;
+  v_listeners bigint;
 BEGIN
-  FOR l IN
-    SELECT x.topic, count(*) AS n FROM {s}.listener x JOIN {s}.session y ON y.id = x.session
-    WHERE x.topic = ANY (p_topics) AND y.expires > clock_timestamp() GROUP BY x.topic
-  LOOP
-    PERFORM pg_notify('{channel}', l.topic);
-    v_count := v_count + l.n;
+  FOREACH v_topic IN ARRAY p_topics LOOP
+    SELECT count(*) INTO v_listeners FROM {s}.listener x JOIN {s}.session y ON y.id = x.session
+    WHERE x.topic = v_topic AND y.expires > clock_timestamp();
+    IF v_listeners > 0 THEN
+      PERFORM pg_notify('{channel}', v_topic);
+      v_count := v_count + v_listeners;
+    END IF;
   END LOOP;
   RETURN v_count;
 END $$;
@@ -93,9 +96,12 @@ BEGIN
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION {s}.buried(p_what bigint, p_id bytea, p_holder bytea, p_attempt bytea, t bigint) RETURNS boolean LANGUAGE sql AS $$
-  SELECT EXISTS (SELECT FROM {s}.ended x WHERE x.id = p_id AND x.what = p_what AND x.holder = p_holder AND x.attempt = p_attempt AND x.expires > t)
-$$;
+-- Reports whether an attempt ended. In SQL, this function and snapshot would be planned at
+-- each call.
+CREATE OR REPLACE FUNCTION {s}.buried(p_what bigint, p_id bytea, p_holder bytea, p_attempt bytea, t bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM {s}.ended x WHERE x.id = p_id AND x.what = p_what AND x.holder = p_holder AND x.attempt = p_attempt AND x.expires > t);
+END $$;
 
 -- The next fence of a key. The next one after it is above p_reserve more.
 CREATE OR REPLACE FUNCTION {s}.next_fence(p_id bytea, p_reserve bigint) RETURNS bigint LANGUAGE plpgsql AS $$

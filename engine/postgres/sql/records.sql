@@ -88,10 +88,13 @@ END $$;
 CREATE OR REPLACE FUNCTION {s}.snapshot(
   r {s}.record, t bigint,
   OUT o_state bigint, OUT o_fence bigint, OUT o_began bigint, OUT o_age bigint, OUT o_left bigint, OUT o_fingerprint bytea, OUT o_result bytea
-) IMMUTABLE LANGUAGE sql AS $$
-  SELECT CASE WHEN r.state = 1 AND r.lease <= t THEN 4 ELSE r.state END::bigint, r.fence, r.began, t - r.began,
-    CASE WHEN r.state = 1 AND r.lease > t THEN r.lease ELSE r.retained END - t, r.fingerprint, r.result
-$$;
+) IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  o_state := CASE WHEN r.state = 1 AND r.lease <= t THEN 4 ELSE r.state END;
+  o_fence := r.fence; o_began := r.began; o_age := t - r.began;
+  o_left := CASE WHEN r.state = 1 AND r.lease > t THEN r.lease ELSE r.retained END - t;
+  o_fingerprint := r.fingerprint; o_result := r.result;
+END $$;
 
 -- Renews claims: 0 renewed, 1 not the holder, 6 locked. It locks rows, not keys, so that a
 -- caller's transaction that was refused does not stop the renewals.
