@@ -164,8 +164,10 @@ func (e *Engine) sendOn(ctx context.Context, conn *pgxpool.Conn, s *statement) *
 		return f
 	}
 	rows, err := conn.Query(ctx, s.sql, s.args...)
-	if err != nil { // the statement could not be prepared, or was not sent
-		return &failure{err: err}
+	if err != nil {
+		// The statement could not be prepared, so it was not executed. The simple protocol
+		// prepares none: there the reply may be lost.
+		return &failure{err: err, sent: conn.Conn().Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}
 	}
 	return s.read(rows)
 }
@@ -200,8 +202,9 @@ func (s *statement) sendIn(ctx context.Context, conn *pgxpool.Conn) *failure {
 	batch.Queue("COMMIT")
 	results := conn.SendBatch(ctx, batch)
 	defer results.Close() //nolint:errcheck // closed below, unless an earlier step failed
+	// Package pgx says that it is safe to retry even if the reply to the batch was lost.
 	if _, err := results.Exec(); err != nil {
-		return &failure{err: err, sent: !pgconn.SafeToRetry(err)}
+		return &failure{err: err, sent: true}
 	}
 	rows, err := results.Query()
 	if err != nil {

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,32 @@ func loseReply(t testing.TB, p *faultnet.Proxy, call func() error, happened func
 	eventually(t, "the call has its effect", happened)
 	p.Reset()
 	wantUnknown(t, <-failed)
+}
+
+func TestLostRepliesOfEveryMode(t *testing.T) {
+	t.Parallel()
+	ctx, d := context.Background(), sharedDatabase(t)
+	direct := open(t, d.URL())
+	// In the other modes a call is two requests.
+	for _, mode := range []string{"cache_statement", "cache_describe", "exec", "simple_protocol"} {
+		for _, isolation := range []string{"read committed", "serializable"} {
+			t.Run("a lost reply is an unknown outcome in the mode "+mode+", "+isolation, func(t *testing.T) {
+				t.Parallel()
+				p := faultnet.New(t, d.Server.Addr())
+				e := open(t, strings.Replace(d.URL(), d.Server.Addr(), p.Addr(), 1)+"&pool_max_conns=1&default_query_exec_mode="+mode+
+					"&default_transaction_isolation="+url.PathEscape(isolation))
+				r := request(t, "ann:1", "1")
+				granted(t, e, r) // prepares the statement
+				if _, err := e.Release(ctx, r); err != nil {
+					t.Fatal(err)
+				}
+				loseReply(t, p, func() error { _, err := e.Acquire(ctx, r); return err }, func() bool {
+					l, err := direct.Inspect(ctx, r.Key)
+					return err == nil && len(l.Holders) == 1
+				})
+			})
+		}
+	}
 }
 
 func TestLostReplies(t *testing.T) {
