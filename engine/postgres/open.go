@@ -98,7 +98,9 @@ func parse(text string) (*address, error) {
 		return nil, fmt.Errorf("postgres: the URL %w", err)
 	}
 	maxConns := values.Has("pool_max_conns")
-	if a.pool, err = pgxpool.ParseConfig(base + "?" + values.Encode()); err != nil {
+	// Package pgx reads a space only as %20.
+	query = strings.ReplaceAll(values.Encode(), "+", "%20")
+	if a.pool, err = pgxpool.ParseConfig(base + "?" + query); err != nil {
 		return nil, fmt.Errorf("%w: %w", errURL, withoutURL(err))
 	}
 	if !maxConns {

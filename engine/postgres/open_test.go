@@ -63,6 +63,14 @@ func TestOpen(t *testing.T) {
 			t.Errorf("open: error %v, want one about the database", err)
 		}
 	})
+	t.Run("a parameter for the server may have spaces", func(t *testing.T) {
+		t.Parallel()
+		d := sharedDatabase(t)
+		open(t, d.URL()+"&application_name=the%20shop%2B1")
+		if n := d.Exec(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'the shop+1'"); n == "0" {
+			t.Error("the server does not know the name")
+		}
+	})
 	t.Run("a done context opens nothing", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(context.Background())
