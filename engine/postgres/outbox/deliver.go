@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/interlock-go/interlock"
 )
@@ -136,9 +139,19 @@ const (
 func (o *Outbox) postpone(ctx context.Context, m Message, why error) error {
 	m.Attempts++
 	o.failed(m, why)
+	err := o.recordFailure(ctx, m, why.Error())
+	var reply *pgconn.PgError
+	// A text that the database cannot store must not block the messages behind this one.
+	if errors.As(err, &reply) && strings.HasPrefix(reply.Code, "22") {
+		err = o.recordFailure(ctx, m, strconv.QuoteToASCII(why.Error()))
+	}
+	return classify(err)
+}
+
+func (o *Outbox) recordFailure(ctx context.Context, m Message, text string) error {
 	pause := min(maxPause, firstPause<<min(m.Attempts-1, 20))
 	_, err := o.pool.Exec(ctx, "UPDATE "+o.table+` SET attempts = $2::int, error = $3,
 		due = CASE WHEN $2::int >= $4::int THEN 'infinity' ELSE clock_timestamp() + $5 * interval '1 microsecond' END WHERE number = $1`,
-		m.number, m.Attempts, why.Error(), o.attempts, pause.Microseconds())
-	return classify(err)
+		m.number, m.Attempts, text, o.attempts, pause.Microseconds())
+	return err
 }

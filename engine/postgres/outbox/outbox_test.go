@@ -186,6 +186,20 @@ func TestOutbox(t *testing.T) {
 		}
 		b.awaitEmpty(t)
 	})
+	t.Run("a failure with a text that cannot be stored does not block later messages", func(t *testing.T) {
+		t.Parallel()
+		b, c := open(t), newConsumer()
+		c.fail["a"], c.fail["b"] = errors.New("no\x00route"), errors.New("no\xffroute")
+		b.add(t, outbox.Message{ID: "a", Body: []byte("a")}, outbox.Message{ID: "b", Body: []byte("b")}, outbox.Message{Body: []byte("c")})
+		b.deliver(t, interlock.New(nil), c.send)
+		if got := c.await(t, 3); !slices.Equal(got, []string{"a", "b", "c"}) {
+			t.Errorf("got %q, want a, b and c", got)
+		}
+		all, err := b.Failures(t.Context(), 10)
+		if err != nil || len(all) != 2 || all[0].Text != `"no\x00route"` || all[1].Text != `"no\xffroute"` {
+			t.Errorf("the failures are %+v, error %v; want those of a and b", all, err)
+		}
+	})
 	t.Run("a message that fails too often is set aside until Retry", func(t *testing.T) {
 		t.Parallel()
 		c := newConsumer()
