@@ -43,7 +43,8 @@ type Message struct {
 
 	// Key names the object of the message, such as an order. Messages with the same key are
 	// delivered in the order in which they were added: if one fails, later ones wait. An empty
-	// key orders nothing.
+	// key orders nothing. Of transactions that add at the same time, the first to commit may
+	// be delivered first; so lock the object's row before you add.
 	Key string
 
 	Body   []byte
