@@ -77,6 +77,26 @@ func TestNotices(t *testing.T) {
 			t.Errorf("%s rows of the engine are left", n)
 		}
 	})
+	t.Run("a process that was paused for longer than its session is notified again", func(t *testing.T) {
+		t.Parallel()
+		d := migrated(t)
+		e, r := open(t, d.URL()), request(t, "ann:1", "1")
+		granted(t, e, r)
+		wake, stop := e.Notify(r)
+		defer stop()
+		awaitWake(t, wake)
+		before := d.Exec(t, "SELECT session FROM interlock.listener")
+		d.Exec(t, "UPDATE interlock.session SET expires = clock_timestamp() - interval '61 s'")
+		d.Exec(t, "SELECT interlock.listen('other', interval '30 s', '{}', '{}')") // removes the session
+		awaitWake(t, wake)
+		if after := d.Exec(t, "SELECT session FROM interlock.listener"); after == before {
+			t.Errorf("the session is still %s", after)
+		}
+		if _, err := e.Release(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		awaitWake(t, wake)
+	})
 	t.Run("a topic without subscribers is removed", func(t *testing.T) {
 		t.Parallel()
 		d := migrated(t)

@@ -104,7 +104,8 @@ func (n *notifier) serve(ctx context.Context) {
 	for told := (time.Time{}); ; {
 		added, removed := n.changes()
 		if len(added)+len(removed) > 0 || time.Since(told) >= heartbeat {
-			if n.tell(ctx, conn, session, added, removed) != nil {
+			began, err := n.tell(ctx, conn, session, added, removed)
+			if err != nil || began && !told.IsZero() { // this process was paused, and its session expired
 				return
 			}
 			told = time.Now()
@@ -141,12 +142,14 @@ func (n *notifier) hangUp(conn *pgx.Conn, session []byte) {
 }
 
 // tell tells the server which topics were added and removed, and that the session is alive.
-// It wakes the subscribers of the added ones: they may have missed a notice before.
-func (n *notifier) tell(ctx context.Context, conn *pgx.Conn, session []byte, added, removed []string) error {
+// It wakes the subscribers of the added ones: they may have missed a notice before. It
+// reports whether the session began.
+func (n *notifier) tell(ctx context.Context, conn *pgx.Conn, session []byte, added, removed []string) (bool, error) {
 	limited, cancel := context.WithTimeout(ctx, n.timeout)
 	defer cancel()
-	if _, err := conn.Exec(limited, n.schema.function("listen", 4), session, sessionLife, added, removed); err != nil {
-		return err
+	var began int64
+	if err := conn.QueryRow(limited, n.schema.function("listen", 4), session, sessionLife, added, removed).Scan(&began); err != nil {
+		return false, err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -158,7 +161,7 @@ func (n *notifier) tell(ctx context.Context, conn *pgx.Conn, session []byte, add
 			}
 		}
 	}
-	return nil
+	return began != 0, nil
 }
 
 // await waits for notices until the topics change, for at most unsubscribeDelay. It returns

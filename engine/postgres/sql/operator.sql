@@ -87,13 +87,19 @@ BEGIN
 END $$;
 
 -- Adds and removes the topics that a session listens to, and keeps the session for p_life.
--- It also removes sessions whose processes are gone.
+-- It also removes sessions whose processes are gone. It returns 1 if the session began, also
+-- if it had expired: then notices were missed, and its topics may be gone.
 CREATE OR REPLACE FUNCTION {s}.listen(p_session bytea, p_life interval, p_add text[], p_remove text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  v_gone bytea[];
+  v_began boolean;
+  v_gone  bytea[];
 BEGIN
-  INSERT INTO {s}.session VALUES (p_session, clock_timestamp() + p_life)
-  ON CONFLICT (id) DO UPDATE SET expires = excluded.expires;
+  UPDATE {s}.session x SET expires = clock_timestamp() + p_life WHERE x.id = p_session AND x.expires > clock_timestamp();
+  v_began := NOT FOUND;
+  IF v_began THEN
+    INSERT INTO {s}.session VALUES (p_session, clock_timestamp() + p_life)
+    ON CONFLICT (id) DO UPDATE SET expires = excluded.expires;
+  END IF;
   INSERT INTO {s}.listener SELECT unnest(p_add), p_session ON CONFLICT DO NOTHING;
   DELETE FROM {s}.listener x WHERE x.session = p_session AND x.topic = ANY (p_remove);
   v_gone := ARRAY(SELECT x.id FROM {s}.session x WHERE x.expires < clock_timestamp() - p_life LIMIT 4 FOR UPDATE SKIP LOCKED);
@@ -101,7 +107,7 @@ BEGIN
     DELETE FROM {s}.listener x WHERE x.session = ANY (v_gone);
     DELETE FROM {s}.session x WHERE x.id = ANY (v_gone);
   END IF;
-  RETURN 0;
+  RETURN v_began::int;
 END $$;
 
 -- Ends a session.
