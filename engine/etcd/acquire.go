@@ -141,7 +141,7 @@ func (a *acquisition) grant(ctx context.Context, s *state) (engine.Grant, *state
 		next, err := a.parse(r.Key, resp)
 		return engine.Grant{}, next, err
 	}
-	a.leases.put(freed...)
+	a.leases.put(lost(resp, freed)...)
 	a.recent.busyAt(r.Key).Store(false)
 	h.created, h.modified, h.lease = resp.Header.Revision, resp.Header.Revision, a.ready.id
 	a.recent.granted(h)
@@ -201,12 +201,12 @@ func (a *acquisition) reenter(ctx context.Context, s *state, h *hold) (engine.Gr
 		next, err := a.parse(r.Key, resp)
 		return engine.Grant{}, next, err
 	}
-	a.leases.put(freed...)
+	a.leases.put(lost(resp, freed)...)
 	return entered.grant(), nil, nil
 }
 
-// dequeue returns the changes that remove r's position, and the leases that they free. With
-// granted, they also remove the expired positions before it, which r has overtaken.
+// dequeue returns the changes that remove r's position, and the leases that they free; see
+// lost. With granted, they also remove the expired positions before it, which r has overtaken.
 func (s *state) dequeue(r *engine.Request, granted bool) (deletes []clientv3.Op, freed []lease) {
 	var gone []*waiter
 	if own := s.waiterOf(r); own != nil {
@@ -220,10 +220,10 @@ func (s *state) dequeue(r *engine.Request, granted bool) (deletes []clientv3.Op,
 		}
 	}
 	for _, w := range gone {
-		deletes = append(deletes, clientv3.OpDelete(w.key))
+		deletes = append(deletes, clientv3.OpDelete(w.key, clientv3.WithPrevKV()))
 		freed = append(freed, w.leased())
 		if w.turn != nil {
-			deletes = append(deletes, clientv3.OpDelete(w.turn.key))
+			deletes = append(deletes, clientv3.OpDelete(w.turn.key, clientv3.WithPrevKV()))
 			freed = append(freed, w.turn.leased())
 		}
 	}

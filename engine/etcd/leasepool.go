@@ -3,6 +3,8 @@ package etcd
 import (
 	"sync"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // poolLimit is how many leases an engine keeps for later locks.
@@ -42,7 +44,7 @@ func (p *leasePool) take(ttl int64) (lease, bool) {
 }
 
 // put keeps leases without keys. The caller must know that no transaction under way can
-// still attach a key to one.
+// still attach a key to one, and that no other caller puts it into a pool.
 func (p *leasePool) put(leases ...lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,4 +61,19 @@ func (p *leasePool) put(leases ...lease) {
 		p.byTTL[l.ttl] = append(p.byTTL[l.ttl], pooledLease{l, time.Now()})
 		p.n++
 	}
+}
+
+// lost returns those of the leases whose keys a transaction has deleted. Another transaction
+// may have deleted them before, and then its engine has put their leases into its own pool.
+func lost(resp *clientv3.TxnResponse, leases []lease) (all []lease) {
+	for _, r := range resp.Responses {
+		for _, kv := range r.GetResponseDeleteRange().GetPrevKvs() {
+			for _, l := range leases {
+				if int64(l.id) == kv.Lease {
+					all = append(all, l)
+				}
+			}
+		}
+	}
+	return all
 }

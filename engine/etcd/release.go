@@ -113,7 +113,7 @@ func (x *removal) try(ctx context.Context, s *state) (engine.ReleaseResult, *sta
 		next, err := x.parse(r.Key, resp)
 		return engine.ReleaseResult{}, next, err
 	}
-	x.leases.put(freed...)
+	x.leases.put(lost(resp, freed)...)
 	return result, nil, nil
 }
 
@@ -142,7 +142,7 @@ func (c *change) leave(h *hold, attempt string) (left int, unused lease) {
 	c.when = append(c.when, h.unchanged())
 	others := slices.DeleteFunc(slices.Clone(h.Attempts), func(a text) bool { return a == text(attempt) })
 	if len(others) == 0 {
-		c.do = append(c.do, clientv3.OpDelete(h.key))
+		c.do = append(c.do, clientv3.OpDelete(h.key, clientv3.WithPrevKV()))
 		return 0, h.leased()
 	}
 	rest := *h
