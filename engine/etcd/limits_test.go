@@ -200,6 +200,8 @@ func TestURLs(t *testing.T) {
 		"etcds://a?tls_ca=/does/not/exist": "invalid tls_ca",
 		"etcds://a?tls_cert=/no&tls_key=/": "cannot be used",
 		"etcd://user:secret%zz@a":          "cannot be read",
+		"etcd://user:/secret@a":            "cannot be read",
+		"etcd://user:1?secret@a":           "cannot be read",
 	} {
 		_, err := etcd.Open(t.Context(), url)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {

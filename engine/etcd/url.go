@@ -45,15 +45,21 @@ func parseURL(text string) (*address, error) {
 	text, others := split(text)
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("etcd: the URL cannot be read: it looks like etcd://user:password@host:2379, " +
-			"with special characters escaped, as %40 for @")
+		return nil, errURL
 	}
 	a := &address{dialTimeout: 2 * time.Second}
-	if err := a.read(u, others); err != nil {
+	err = a.read(u, others)
+	switch {
+	case err != nil && u.User == nil && strings.Contains(text, "@"): // a part of the password may look like a path
+		return nil, errURL
+	case err != nil:
 		return nil, fmt.Errorf("etcd: the URL %w", err)
 	}
 	return a, nil
 }
+
+var errURL = errors.New("etcd: the URL cannot be read: it looks like etcd://user:password@host:2379, " +
+	"with special characters escaped, as %40 for @")
 
 // split returns the URL with its first host, and the other hosts: package url knows only
 // one.

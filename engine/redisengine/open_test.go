@@ -36,6 +36,8 @@ func TestBadURLs(t *testing.T) {
 		"redis://u:s3cret@host:port":  "%40",
 		"redis://u:s3cret#x@host":     "%40",
 		"redis://u:s3%zzcret@host":    "%40",
+		"redis://u:/s3cret@host":      "%40",
+		"redis://u:1?s3cret@host":     "%40",
 		"redis://h/zero":              `"zero"`,
 		"redis://h/-1":                `"-1"`,
 		"redis://h/0/1":               `"0/1"`,

@@ -72,18 +72,24 @@ func parse(text string) (*address, error) {
 	text, others := split(text)
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("redis: the URL cannot be read: it looks like redis://user:password@host:6379/0, " +
-			"with special characters escaped, as %40 for @")
+		return nil, errURL
 	}
 	a := &address{client: "interlock", dialTimeout: 2 * time.Second, refresh: defaultRefresh, redirects: defaultRedirects}
 	// The scheme comes first: the default port, the path and the parameters depend on it.
 	for _, read := range []func(*url.URL) error{a.scheme, a.server, a.others(others), a.path, a.parameters} {
-		if err := read(u); err != nil {
+		err := read(u)
+		switch {
+		case err != nil && u.User == nil && strings.Contains(text, "@"): // a part of the password may look like a path
+			return nil, errURL
+		case err != nil:
 			return nil, fmt.Errorf("redis: the URL %w", err)
 		}
 	}
 	return a, nil
 }
+
+var errURL = errors.New("redis: the URL cannot be read: it looks like redis://user:password@host:6379/0, " +
+	"with special characters escaped, as %40 for @")
 
 // split returns the URL with its first host, and the other hosts: package url knows only
 // one.

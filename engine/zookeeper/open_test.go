@@ -60,9 +60,11 @@ func TestBadURLs(t *testing.T) {
 			t.Errorf("%q: %v, want an error that says %q", url, err, want)
 		}
 	}
-	_, err := zookeeper.Open(t.Context(), "zk://me:secret@a\x00")
-	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("got the error %v, want one that does not contain the password", err)
+	for _, url := range []string{"zk://me:secret@a\x00", "zk://me:?secret@a", "zk://me:1/secret@a/x y"} {
+		_, err := zookeeper.Open(t.Context(), url)
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: got the error %v, want one that does not contain the password", url, err)
+		}
 	}
 }
 

@@ -45,15 +45,21 @@ func parse(text string) (*address, error) {
 	first, others := split(text)
 	u, err := url.Parse(first)
 	if err != nil {
-		return nil, errors.New("zookeeper: the URL cannot be read: it looks like zk://user:password@host1:2181,host2:2181/interlock, " +
-			"with special characters escaped, as %40 for @")
+		return nil, errURL
 	}
 	a := &address{settings: settings{root: defaultRoot, timeout: defaultTimeout, session: defaultSession}}
-	if err := errors.Join(a.scheme(u), a.servers(u, others), a.path(u), a.parameters(u)); err != nil {
+	err = errors.Join(a.scheme(u), a.servers(u, others), a.path(u), a.parameters(u))
+	switch {
+	case err != nil && u.User == nil && strings.Contains(text, "@"): // a part of the password may look like a path
+		return nil, errURL
+	case err != nil:
 		return nil, fmt.Errorf("zookeeper: the URL %w", err)
 	}
 	return a, nil
 }
+
+var errURL = errors.New("zookeeper: the URL cannot be read: it looks like zk://user:password@host1:2181,host2:2181/interlock, " +
+	"with special characters escaped, as %40 for @")
 
 // split returns the URL with its first host, and the other hosts: package url knows only
 // one.
