@@ -94,21 +94,36 @@ func (e *abortedError) Unwrap() error { return e.error }
 //
 // If a reply of the engine is lost, Take asks again without taking a second unit. After 2
 // seconds it gives up, with an error that matches [ErrOutcomeUnknown]. Then it tries to
-// give the unit back. If that fails as well, the unit counts although nothing was executed.
+// give the unit back, for a minute. If that fails as well, the unit counts although nothing
+// was executed.
 func (q *Quota) Take(ctx context.Context) (*QuotaUnit, error) {
 	if q.opts.bounded && q.opts.wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, q.opts.wait, errWaited)
 		defer cancel()
 	}
-	attempt := q.core.id + ":" + strconv.FormatUint(q.core.seq.Add(1), 10)
+	t := &taking{attempt: q.core.id + ":" + strconv.FormatUint(q.core.seq.Add(1), 10)}
+	unit, err := q.take(ctx, t)
+	if err != nil && t.maybe != nil && t.attempt != "" {
+		q.undo(*t.maybe, lateReturns)
+	}
+	return unit, err
+}
+
+// A taking is one call of Take.
+type taking struct {
+	attempt string
+	maybe   *engine.Quota // a request whose reply was lost; it may still arrive
+}
+
+func (q *Quota) take(ctx context.Context, t *taking) (*QuotaUnit, error) {
 	for {
-		r, use, err := q.ask(ctx, attempt)
+		r, use, err := q.ask(ctx, t)
 		switch {
 		case err != nil:
 			return nil, err
 		case use.Granted:
-			return &QuotaUnit{quota: q, req: r, usage: q.usage(r, use)}, nil
+			return &QuotaUnit{quota: q, req: r, usage: q.usage(r, use), late: t.maybe != nil}, nil
 		}
 		refused := &QuotaError{Key: q.key, Window: q.window, Limit: q.limit, Used: use.Used, RetryAfter: use.Next}
 		if !q.worthWaiting(ctx, use.Next) {
@@ -132,14 +147,14 @@ func (q *Quota) worthWaiting(ctx context.Context, next time.Duration) bool {
 
 // Usage returns how many units are used now. It takes none.
 func (q *Quota) Usage(ctx context.Context) (QuotaUsage, error) {
-	r, use, err := q.ask(ctx, "")
+	r, use, err := q.ask(ctx, new(taking))
 	return q.usage(r, use), err
 }
 
 // ask sends a request for a unit. If the engine's clock is in another calendar window, it
 // asks again for that one. It does so twice, because a window may end between two
 // requests.
-func (q *Quota) ask(ctx context.Context, attempt string) (engine.Quota, engine.Usage, error) {
+func (q *Quota) ask(ctx context.Context, t *taking) (engine.Quota, engine.Usage, error) {
 	switch {
 	case q.opts.err != nil:
 		return engine.Quota{}, engine.Usage{}, q.opts.err
@@ -148,8 +163,8 @@ func (q *Quota) ask(ctx context.Context, attempt string) (engine.Quota, engine.U
 	}
 	for now, tries := time.Now(), 1; ; tries++ {
 		r := q.window.request(q.key, now)
-		r.Attempt, r.Limit = attempt, q.limit
-		use, err := q.send(ctx, r)
+		r.Attempt, r.Limit = t.attempt, q.limit
+		use, err := q.send(ctx, r, t)
 		switch {
 		case err != nil:
 			return r, use, fmt.Errorf("interlock: quota %q: %w", q.key, err)
@@ -163,23 +178,40 @@ func (q *Quota) ask(ctx context.Context, attempt string) (engine.Quota, engine.U
 	}
 }
 
-// send sends a request until the engine answers. If it gives up and the engine may have
-// granted the unit, it gives the unit back in the background.
-func (q *Quota) send(ctx context.Context, r engine.Quota) (engine.Usage, error) {
-	replyLost := false
+// send sends a request until the engine answers.
+func (q *Quota) send(ctx context.Context, r engine.Quota, t *taking) (engine.Usage, error) {
 	use, err := persist(ctx, q.core, retry.BriefOutage, func() (engine.Usage, error) {
 		use, err := q.core.caps.Quotas.Take(ctx, r)
-		replyLost = replyLost || errors.Is(err, engine.ErrUnknown)
+		if errors.Is(err, engine.ErrUnknown) {
+			lost := r
+			t.maybe = &lost
+		}
 		return use, err
 	})
-	if err == nil || !replyLost || r.Attempt == "" {
-		return use, err
-	}
-	q.core.tasks.Go(func() { _, _ = q.giveBack(context.WithoutCancel(ctx), r) })
-	if !errors.Is(err, engine.ErrUnknown) {
+	if err != nil && t.maybe != nil && t.attempt != "" && !errors.Is(err, engine.ErrUnknown) {
 		err = fmt.Errorf("%w: %w", engine.ErrUnknown, err)
 	}
 	return use, err
+}
+
+// lateReturns are the pauses between tries to give back a unit that a late request may take.
+var lateReturns = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 30 * time.Second}
+
+// undo gives back, in the background, the unit of a request whose reply was lost. It does so
+// again after each of the pauses: the engine keeps no tombstone, and may grant a request
+// that arrives late. It ends early if the client closes.
+func (q *Quota) undo(r engine.Quota, pauses []time.Duration) {
+	q.core.tasks.Go(func() {
+		_, _ = q.giveBack(context.Background(), r)
+		if len(pauses) == 0 {
+			return
+		}
+		time.AfterFunc(pauses[0], func() {
+			if !q.core.closed.Load() {
+				q.undo(r, pauses[1:])
+			}
+		})
+	})
 }
 
 // giveBack gives the unit of a request back, and reports whether it counted.
@@ -208,6 +240,7 @@ type QuotaUnit struct {
 	quota *Quota
 	req   engine.Quota
 	usage QuotaUsage
+	late  bool // a reply was lost, so an earlier request may still arrive
 }
 
 // Usage returns the usage of the quota when the unit was taken.
@@ -217,6 +250,9 @@ func (u *QuotaUnit) Usage() QuotaUsage { return u.usage }
 // is done. A unit whose window has ended, or that was given back before, is no error.
 func (u *QuotaUnit) GiveBack(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
+	if u.late {
+		defer u.quota.undo(u.req, lateReturns)
+	}
 	if _, err := u.quota.giveBack(ctx, u.req); err != nil {
 		return fmt.Errorf("interlock: give back a unit of quota %q: %w", u.quota.key, err)
 	}

@@ -224,6 +224,48 @@ func TestQuotaFaults(t *testing.T) {
 			exhaust(t, q, 1)
 		})
 	})
+	t.Run("a request that arrives late takes no unit for long", func(t *testing.T) {
+		for name, use := range map[string]func(t *testing.T, e *lateQuotas, q, other *interlock.Quota){
+			"after its caller has given up": func(t *testing.T, _ *lateQuotas, q, _ *interlock.Quota) {
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				if _, err := q.Take(ctx); !errors.Is(err, interlock.ErrOutcomeUnknown) {
+					t.Fatalf("the error is %v, want %v", err, interlock.ErrOutcomeUnknown)
+				}
+			},
+			"after its repetition was refused": func(t *testing.T, e *lateQuotas, q, other *interlock.Quota) {
+				e.late.Store(false)
+				unit, err := other.Take(t.Context())
+				e.late.Store(true)
+				if err != nil || take(t, q) {
+					t.Fatalf("the unit was taken twice, or never: %v", err)
+				}
+				if err := unit.GiveBack(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"after its repetition was granted and given back": func(t *testing.T, _ *lateQuotas, q, _ *interlock.Quota) {
+				unit, err := q.Take(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := unit.GiveBack(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					e := &lateQuotas{Engine: memory.New()}
+					e.late.Store(true)
+					q := interlock.New(e).Quota("orders:ann", 1, interlock.Sliding(24*time.Hour))
+					use(t, e, q, interlock.New(e).Quota("orders:ann", 1, interlock.Sliding(24*time.Hour)))
+					time.Sleep(2 * time.Minute)
+					exhaust(t, q, 1)
+				})
+			})
+		}
+	})
 	t.Run("a lost reply followed by an outage is an unknown outcome", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := enginetest.NewFaulty(memory.New())
@@ -292,6 +334,37 @@ func TestQuotaFaults(t *testing.T) {
 			t.Errorf("the error is %v, want %v", err, errors.ErrUnsupported)
 		}
 	})
+}
+
+// lateQuotas is an engine that gets the next request for a unit 20 seconds later, if late
+// is set. The caller learns nothing.
+type lateQuotas struct {
+	engine.Engine
+	late atomic.Bool
+}
+
+func (e *lateQuotas) Capabilities() engine.Capabilities {
+	caps := e.Engine.Capabilities()
+	caps.Quotas = struct{ *lateQuotas }{e}
+	return caps
+}
+
+// Take implements [engine.Quotas].
+func (e *lateQuotas) Take(ctx context.Context, q engine.Quota) (engine.Usage, error) {
+	take := func(ctx context.Context) (engine.Usage, error) { return e.Engine.Capabilities().Quotas.Take(ctx, q) }
+	if !e.late.Swap(false) {
+		return take(ctx)
+	}
+	go func() {
+		time.Sleep(20 * time.Second)
+		_, _ = take(context.WithoutCancel(ctx))
+	}()
+	return engine.Usage{}, engine.ErrUnknown
+}
+
+// Return implements [engine.Quotas].
+func (e *lateQuotas) Return(ctx context.Context, q engine.Quota) (bool, error) {
+	return e.Engine.Capabilities().Quotas.Return(ctx, q)
 }
 
 // bare is an engine without capabilities.
