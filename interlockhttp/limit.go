@@ -125,10 +125,12 @@ func (q *request) runUnit(l *limit, unit *interlock.QuotaUnit) {
 	ctx := &unitContext{Context: q.Context(), outer: outer}
 	r := q.Request.WithContext(ctx)
 	defer q.copyBack(r)
+	defer func() { // also if the handler panics
+		if ctx.notExecuted.Load() || ctx.giveBack.Load() {
+			_ = unit.GiveBack(ctx) // if it fails, the unit counts until its window ends
+		}
+	}()
 	q.next.ServeHTTP(q.w, r)
-	if ctx.notExecuted.Load() || ctx.giveBack.Load() {
-		_ = unit.GiveBack(ctx) // if it fails, the unit counts until its window ends
-	}
 }
 
 // describe sets the header fields of a quota, as in draft-ietf-httpapi-ratelimit-headers.

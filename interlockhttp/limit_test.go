@@ -89,6 +89,23 @@ func TestLimit(t *testing.T) {
 		}
 		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
 	})
+	t.Run("a handler that did nothing and panics gives its unit back", func(t *testing.T) {
+		c := interlock.New(nil)
+		h := limit(t, c, 1, interlock.PerDay(nil))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			interlockhttp.GiveBack(r.Context())
+			panic(http.ErrAbortHandler) // as a reverse proxy does
+		}))
+		for range 2 {
+			func() {
+				defer func() {
+					if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // the value of a panic
+						t.Errorf("recovered %v, want %v", p, http.ErrAbortHandler)
+					}
+				}()
+				serve(h, order("ann-1"))
+			}()
+		}
+	})
 	t.Run("inside of Once, a replay takes no unit and a refusal is not kept", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := interlock.New(nil)
