@@ -96,6 +96,29 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("claim: %+v, error %v; want a grant", r, err)
 		}
 	})
+	t.Run("a record that a transaction has locked is for its own work only", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "1")
+		c.Fingerprint = "2 shoes"
+		if r, err := l.Claim(ctx, c); err != nil || !r.Granted {
+			t.Fatalf("claim: %+v, error %v; want a grant", r, err)
+		}
+		if o, err := l.Settle(ctx, done(c)); err != nil || o != engine.Released {
+			t.Fatalf("settle: %v, error %v", o, err)
+		}
+		tx := begin(t, url, pgx.ReadCommitted)
+		if r, err := e.Tx(tx).Claim(ctx, c, 0); err != nil || r.State != engine.Done {
+			t.Fatalf("claim: %+v, error %v; want the outcome", r, err)
+		}
+		other := c
+		other.Attempt, other.Fingerprint = "2", "3 shoes"
+		if r, err := e.Tx(begin(t, url, pgx.ReadCommitted)).Claim(ctx, other, 0); !errors.Is(err, engine.ErrMismatch) {
+			t.Errorf("claim in a transaction: %+v, error %v; want %v", r, err, engine.ErrMismatch)
+		}
+		if r, err := l.Claim(ctx, other); !errors.Is(err, engine.ErrMismatch) {
+			t.Errorf("claim: %+v, error %v; want %v", r, err, engine.ErrMismatch)
+		}
+	})
 	t.Run("a transaction of database/sql can claim and settle", func(t *testing.T) {
 		t.Parallel()
 		db, err := sql.Open("pgx", url)

@@ -20,7 +20,9 @@ BEGIN
     -- A transaction of a caller has claimed the key, or asked for it, and has not ended.
     SELECT * INTO r FROM {s}.record x WHERE x.id = v_id;
     t := {s}.clock();
-    IF FOUND AND r.expires > t AND r.state IN (2, 3) THEN
+    IF r.expires > t AND p_fingerprint <> ''::bytea AND r.fingerprint <> ''::bytea AND r.fingerprint <> p_fingerprint THEN
+      o_code := 2;
+    ELSIF r.expires > t AND r.state IN (2, 3) THEN
       SELECT * INTO o_state, o_fence, o_began, o_age, o_left, o_fingerprint, o_result FROM {s}.snapshot(r, t);
     ELSE
       o_state := 1; o_fence := coalesce(r.fence, 0); o_began := t; o_age := 0; o_left := greatest(p_wait * 1000, 1000000); o_fingerprint := '';
