@@ -52,7 +52,7 @@ type Engine struct {
 	explicit atomic.Bool   // each call begins its own transaction; see send
 	checking chan struct{} // holds an element while a call checks the version
 
-	closing sync.WaitGroup // broken connections
+	closing sync.WaitGroup // broken connections, and sweeps
 	notices notices
 	calls   trace.Hooks[engine.ServerCall]
 	closed  atomic.Bool

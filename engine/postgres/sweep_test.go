@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/interlock-go/interlock/engine"
 )
 
@@ -87,5 +89,26 @@ func TestASweepSkipsLockedRows(t *testing.T) {
 	d.Exec(t, "SET lock_timeout = '20s'; SELECT interlock.sweep_from('')")
 	if n := d.Exec(t, "SELECT count(*) FROM interlock.hold"); n != "1" {
 		t.Errorf("there are %s holds, want 1", n)
+	}
+}
+
+// Transactions of callers do not sweep, because they may be long.
+func TestTransactionsLeaveNoExpiredRows(t *testing.T) {
+	t.Parallel()
+	ctx, d := context.Background(), migrated(t)
+	e := open(t, d.URL())
+	const n = 300
+	for i := range n {
+		tx := begin(t, d.URL(), pgx.ReadCommitted)
+		c := engine.Claim{Key: fmt.Sprint("expired", i), Attempt: "1", Lease: time.Minute, Retain: time.Minute}
+		claimedTx(t, e, tx, c)
+		settledTx(t, e, tx, engine.Settlement{Key: c.Key, Attempt: "1", Outcome: engine.Done, Retain: time.Microsecond})
+		if err := tx.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		_ = tx.Conn().Close(ctx)
+	}
+	if left := d.Exec(t, "SELECT count(*) FROM interlock.record"); left == fmt.Sprint(n) {
+		t.Errorf("all %s expired records are left", left)
 	}
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -61,7 +62,18 @@ func (x transaction) Claim(ctx context.Context, c engine.Claim, wait time.Durati
 	if err := x.querier.QueryRow(ctx, s.sql, s.args...).Scan(a.fields()...); err != nil {
 		return engine.Record{}, failTx(s, err)
 	}
+	x.engine.sweepSometimes()
 	return a.result(s, &c)
+}
+
+// sweepSometimes removes a few expired rows, in one of 16 calls, and not in the caller's
+// transaction, which may be long.
+func (e *Engine) sweepSometimes() {
+	if rand.N(16) != 0 {
+		return
+	}
+	s := &statement{name: "sweep", sql: "SELECT * FROM " + e.schema.String() + ".sweep_from(sha256(random()::text::bytea))"}
+	e.closing.Go(func() { _ = e.run(context.Background(), s) }) // the next one repeats it; Close waits
 }
 
 // Settle implements [engine.Tx].
