@@ -119,6 +119,18 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("claim: %+v, error %v; want %v", r, err, engine.ErrMismatch)
 		}
 	})
+	t.Run("a claim without a retention lasts as long as its transaction", func(t *testing.T) {
+		t.Parallel()
+		tx, c := begin(t, url, pgx.ReadCommitted), claim(t, "1")
+		c.Lease, c.Retain = time.Millisecond, 0
+		claimedTx(t, e, tx, c)
+		time.Sleep(50 * time.Millisecond)
+		settledTx(t, e, tx, done(c))
+		if err := tx.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, e, c.Key, engine.Done)
+	})
 	t.Run("a transaction of database/sql can claim and settle", func(t *testing.T) {
 		t.Parallel()
 		db, err := sql.Open("pgx", url)

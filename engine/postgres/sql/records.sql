@@ -156,7 +156,7 @@ BEGIN
   SELECT * INTO r FROM {s}.record x WHERE x.id = v_id FOR UPDATE;
   v_found := FOUND;
   t := {s}.clock();
-  v_found := v_found AND r.expires > t;
+  v_found := v_found AND (r.expires > t OR p_wait < 0 AND r.attempt = p_attempt);
   IF p_abandon THEN
     PERFORM {s}.bury(3, v_id, '', p_attempt, t + p_lease);
     IF v_found AND r.attempt = p_attempt AND r.state = 1 THEN
