@@ -55,9 +55,7 @@ func (e *Engine) explain(ctx context.Context, s *statement, f *failure) error {
 	f.err = ownTimeout(ctx, f.err)
 	var reply *pgconn.PgError
 	switch {
-	// A transaction that failed has no effect. But a connection that the server ends after
-	// the answer may have committed.
-	case errors.As(f.err, &reply) && (!f.answered || !fatal(reply)):
+	case errors.As(f.err, &reply) && !f.lost(reply):
 		return e.explainReply(s, reply, f.err)
 	case !f.sent:
 		return notSent(ctx, s, f)
@@ -68,6 +66,13 @@ func (e *Engine) explain(ctx context.Context, s *statement, f *failure) error {
 		causes = append(causes, done, context.Cause(ctx))
 	}
 	return fail(s, fmt.Sprintf("no answer, so it may have taken effect: %v", f.err), causes...)
+}
+
+// lost reports whether a call may have taken effect although the server reports an error. A
+// transaction that failed has no effect. But a connection that the server ends after the
+// answer may have committed, and a pooler that has lost the server knows nothing.
+func (f *failure) lost(reply *pgconn.PgError) bool {
+	return fatal(reply) && (f.answered || f.sent && strings.HasPrefix(reply.Code, "08"))
 }
 
 // A timeoutError says that the engine's own timeout has passed. It matches no context error,
@@ -154,6 +159,10 @@ func (e *Engine) explainReply(s *statement, reply *pgconn.PgError, err error) er
 		return e.schema.missingError(err)
 	}
 	m, ok := meaningOf(reply.Code)
+	// Pgbouncer has one code for all its errors. This one is permanent.
+	if reply.Code == "08P01" && fatal(reply) && !strings.HasPrefix(reply.Message, "unsupported startup parameter") {
+		m = meaning{engine.ErrUnavailable, "the pooler cannot reach the server, or has no connection free"}
+	}
 	if !ok {
 		return fail(s, err.Error(), err)
 	}
