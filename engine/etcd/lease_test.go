@@ -65,3 +65,19 @@ func TestSharedLease(t *testing.T) {
 		}
 	}
 }
+
+// The age of a note is that of a lease that would last for 285 years.
+func TestNotesLeaveNoLeases(t *testing.T) {
+	t.Parallel()
+	m := etcdtest.Start(t)
+	e := open(t, m.URL())
+	for version := range uint64(5) {
+		if err := e.WriteNote(t.Context(), "side", "text", version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := connect(t, m.Addr()).Leases(t.Context())
+	if err != nil || len(all.Leases) != 1 {
+		t.Errorf("there are %d leases, error %v; want 1", len(all.Leases), err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -44,7 +45,7 @@ func (e *Engine) WriteNote(ctx context.Context, name, s string, version uint64) 
 	}
 	defer cancel()
 	for {
-		n, _, err := e.readNote(ctx, name)
+		n, before, err := e.readNote(ctx, name)
 		switch {
 		case err != nil:
 			return err
@@ -64,10 +65,25 @@ func (e *Engine) WriteNote(ctx context.Context, name, s string, version uint64) 
 				clientv3.OpPut(e.keys.noteAge(name), "", clientv3.WithLease(age.id)),
 			},
 		})
-		if err != nil || resp.Succeeded {
+		switch {
+		case err != nil:
 			return err
+		case resp.Succeeded:
+			e.revoke(ctx, before)
+			return nil
 		}
+		e.revoke(ctx, age.id)
 	}
+}
+
+// revoke ends a lease without keys that would last for ever.
+func (e *Engine) revoke(ctx context.Context, id clientv3.LeaseID) {
+	if id == clientv3.NoLease {
+		return
+	}
+	start := time.Now()
+	_, err := e.client.Revoke(ctx, id)
+	e.report("lease-revoke", start, err)
 }
 
 // readNote reads a note, and the lease that has its age.
