@@ -117,6 +117,13 @@ func (w *txWork[T]) ask(ctx context.Context) (err error) {
 	g, k := w.guard, &w.call
 	g.stats.asked.Add(1)
 	w.req = k.request()
+	// This process may have done the work while the engine was down; see OnDown.
+	if k.core.fallback.decided(k.hash) != engine.Absent {
+		if k.answer.rec = lookupIn(k.core.fallback.decisions, k.hash); !matches(k.answer.rec.Fingerprint, k.fingerprint) {
+			return engine.ErrMismatch
+		}
+		return nil
+	}
 	var wait time.Duration
 	if g.policy.OnDuplicate == Wait {
 		wait = g.policy.Wait

@@ -158,6 +158,17 @@ var txLaws = []law{
 		}
 		j.want(t, 2)
 	}},
+	{"work that this process did while the engine was down does not run again in a transaction", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local}), work("a", 0)
+		failEngine(w)
+		do(t, g, key.For([]byte("2 shoes")), j, "a")
+		w.engine.Heal()
+		wantTx(t, w, g, j, "a", nil)
+		if _, err := g.DoTx(t.Context(), w.tx(), key.For([]byte("3 shoes")), j.do); !errors.Is(err, guard.ErrMismatch) {
+			t.Errorf("DoTx with another payload: %v, want %v", err, guard.ErrMismatch)
+		}
+		j.want(t, 1)
+	}},
 	{"a transaction refuses another payload", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		if _, err := g.DoTx(t.Context(), w.tx(), key.For([]byte("2 shoes")), j.do); err != nil {
