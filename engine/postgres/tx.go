@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -93,7 +94,8 @@ func (x transaction) Settle(ctx context.Context, y engine.Settlement) (engine.Ou
 }
 
 // waitInTx encodes how long a call in a caller's transaction waits; see enter in common.sql.
-func waitInTx(d time.Duration) int64 { return -1 - max(0, d.Milliseconds()) }
+// The server's longest lock_timeout is 24 days.
+func waitInTx(d time.Duration) int64 { return -1 - min(max(0, d.Milliseconds()), math.MaxInt32) }
 
 // failTx names the call that failed, and keeps the error for the caller to examine.
 func failTx(s *statement, err error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -130,6 +131,30 @@ func TestTransactions(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantState(t, e, c.Key, engine.Done)
+	})
+	t.Run("a claim may wait for any time", func(t *testing.T) {
+		t.Parallel()
+		first, c := begin(t, url, pgx.ReadCommitted), claim(t, "1")
+		claimedTx(t, e, first, c)
+		second := begin(t, url, pgx.ReadCommitted)
+		got := make(chan error, 1)
+		go func() {
+			r, err := e.Tx(second).Claim(ctx, claim(t, "2"), 1000*24*time.Hour)
+			if err == nil && !r.Granted {
+				err = fmt.Errorf("the record is %+v, want a grant", r)
+			}
+			got <- err
+		}()
+		eventually(t, "the second transaction waits", func() bool {
+			return sharedDatabase(t).Exec(t, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND pid = "+
+				fmt.Sprint(second.Conn().PgConn().PID())) == "1" || len(got) > 0
+		})
+		if err := first.Rollback(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
 	})
 	t.Run("a transaction of database/sql can claim and settle", func(t *testing.T) {
 		t.Parallel()
