@@ -23,6 +23,8 @@ type statement struct {
 	sql  string
 	args []any
 	scan func(pgx.Rows) error // reads one row; nil if none counts
+
+	claims bool // it may wait for a caller's transaction; see Engine.claims
 }
 
 // A failure is an error of a call, with what is known about it.
@@ -124,6 +126,14 @@ const wrongIsolation = "IL001"
 
 // send sends a call once.
 func (e *Engine) send(ctx context.Context, s *statement) *failure {
+	if s.claims {
+		select {
+		case e.claims <- struct{}{}:
+			defer func() { <-e.claims }()
+		case <-ctx.Done():
+			return &failure{err: ctx.Err(), crowded: true}
+		}
+	}
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
 		stat := e.pool.Stat()

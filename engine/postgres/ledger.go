@@ -28,6 +28,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		return engine.Record{}, err
 	}
 	s := l.claimCall(&c, l.wait())
+	s.claims = true
 	var a claimAnswer
 	if err := l.row(ctx, s, a.fields()...); err != nil {
 		return engine.Record{}, err

@@ -52,6 +52,11 @@ type Engine struct {
 	explicit atomic.Bool   // each call begins its own transaction; see send
 	checking chan struct{} // holds an element while a call checks the version
 
+	// claims holds an element for each claim on a connection. Claims wait for transactions of
+	// callers, which may be long, so one connection of the pool is for other calls only:
+	// renewals must not wait.
+	claims chan struct{}
+
 	closing sync.WaitGroup // broken connections, and sweeps
 	notices notices
 	calls   trace.Hooks[engine.ServerCall]
@@ -79,6 +84,7 @@ func newEngine(opts ...Option) *Engine {
 // the option Listen has another.
 func (e *Engine) use(pool *pgxpool.Pool, config *pgx.ConnConfig) {
 	e.pool, e.addr = pool, hostPort(config)
+	e.claims = make(chan struct{}, max(1, pool.Stat().MaxConns()-1))
 	e.pooled = e.listen != ""
 	if e.listen == listenOff {
 		e.notices = &poller{}

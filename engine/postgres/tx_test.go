@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -338,5 +339,32 @@ func awaitWake(t testing.TB, wake <-chan struct{}) {
 	case <-wake:
 	case <-time.After(30 * time.Second):
 		t.Fatal("no wake-up within 30s")
+	}
+}
+
+func TestClaimsOfLockedKeysDoNotDelayRenewals(t *testing.T) {
+	t.Parallel()
+	ctx, d := context.Background(), sharedDatabase(t)
+	e, tx, r := open(t, d.URL()), begin(t, d.URL(), pgx.ReadCommitted), request(t, "ann:1", "1")
+	granted(t, e, r)
+	claims, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	for i := range 40 {
+		c := claim(t, "1")
+		c.Key += fmt.Sprint(i)
+		claimedTx(t, e, tx, c)
+		c.Attempt = "2"
+		all.Go(func() {
+			for claims.Err() == nil {
+				_, _ = e.Capabilities().Ledger.Claim(claims, c)
+			}
+		})
+	}
+	for range 3 {
+		if err := e.Renew(ctx, []engine.Request{r})[0]; err != nil {
+			t.Error(err)
+		}
 	}
 }
