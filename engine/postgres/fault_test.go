@@ -259,7 +259,10 @@ func TestServerFaults(t *testing.T) {
 		g := granted(t, e, r)
 		s.Stop(t)
 		_, err := e.Acquire(ctx, request(t, "bob:1", "1"))
-		wantUnknown(t, err)
+		// On a busy machine the connection is idle for a second, so it is tested and nothing is sent.
+		if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("error %v, want %v or %v", err, engine.ErrUnknown, engine.ErrUnavailable)
+		}
 		_, err = e.Acquire(ctx, request(t, "bob:1", "2")) // on a new connection, which the server does not answer
 		if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("error %v, want %v", err, engine.ErrUnavailable)
