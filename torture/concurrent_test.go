@@ -161,7 +161,7 @@ func TestConcurrent(t *testing.T) {
 	})
 	t.Run("S3 from three processes", func(t *testing.T) {
 		f := &guardFixture{fixture: newFixture(t), policy: policy}
-		g := newWorkerGroup(t, 3, job{Do: "submit", Redis: f.server.URL(), Policy: policy})
+		g := newWorkerGroup(t, 3, job{Do: "submit", Engine: f.server.URL(), Policy: policy})
 		for round := range 3 {
 			start := time.Now()
 			got := g.callAtOnce(34, 33, 33)

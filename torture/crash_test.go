@@ -101,7 +101,7 @@ func (c *crashTest) kill(n int) {
 func (c *crashTest) runAndKill(keyset, life, from int) *worker {
 	process := fmt.Sprint(keyset, ".", life)
 	w := start(c.t, job{
-		Do: "work", Redis: c.server.URL(), Policy: c.policy, Journal: filepath.Join(c.journals, process),
+		Do: "work", Engine: c.server.URL(), Policy: c.policy, Journal: filepath.Join(c.journals, process),
 		Process: process, Key: fmt.Sprint(keyset), From: from, Pause: 20 * time.Millisecond,
 	})
 	deadline := time.Now().Add(30 * time.Second)

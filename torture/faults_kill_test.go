@@ -55,7 +55,7 @@ var killRows = []row{
 		f := newFixture(t)
 		lock := f.other.RWMutex(key)
 		_, reading := f.lock(lock.Read())
-		writer := start(t, job{Do: "queue", Redis: f.server.URL(), History: filepath.Join(t.TempDir(), "history"),
+		writer := start(t, job{Do: "queue", Engine: f.server.URL(), History: filepath.Join(t.TempDir(), "history"),
 			Process: "writer", Key: key, Kind: interlock.KindWrite})
 		if err := writer.addWaiters(1); err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ var killRows = []row{
 func (f *fixture) killHolder(j job) (lease time.Duration) {
 	f.t.Helper()
 	lease = 2 * time.Second
-	j.Do, j.Redis, j.History, j.Process, j.Key, j.Watchdog = "hold", f.server.URL(), filepath.Join(f.t.TempDir(), "history"), "killed", key, lease
+	j.Do, j.Engine, j.History, j.Process, j.Key, j.Watchdog = "hold", f.server.URL(), filepath.Join(f.t.TempDir(), "history"), "killed", key, lease
 	holder := start(f.t, j)
 	f.eventually(20*time.Second, "the other process holds its locks", func() bool {
 		lock, err := f.other.Inspect(f.t.Context(), key)

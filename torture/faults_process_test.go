@@ -15,7 +15,7 @@ var processRows = []row{
 	{30, "holder paused for longer than the lease", "the holder loses the lock on waking; the next holder has a higher fence", func(t *testing.T) {
 		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
-		holder := start(t, job{Do: "hold", Redis: f.server.URL(), History: file, Process: "paused", Key: key, Watchdog: time.Second})
+		holder := start(t, job{Do: "hold", Engine: f.server.URL(), History: file, Process: "paused", Key: key, Watchdog: time.Second})
 		first := f.waitForHolder(file)
 		_ = holder.Process.Signal(syscall.SIGSTOP)
 		_, otherHold := f.lock(f.client.Mutex(key))
@@ -36,7 +36,7 @@ var processRows = []row{
 		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
 		const lease = 1500 * time.Millisecond
-		holder := start(t, job{Do: "hold", Redis: f.server.URL(), History: file, Process: "killed", Key: key, Watchdog: lease})
+		holder := start(t, job{Do: "hold", Engine: f.server.URL(), History: file, Process: "killed", Key: key, Watchdog: lease})
 		f.waitForHolder(file)
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
@@ -51,7 +51,7 @@ var processRows = []row{
 		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
 		const locks = 20
-		server := start(t, job{Do: "serve", Redis: f.server.URL(), History: file, Process: "server", Key: key, Goroutines: locks, For: time.Second})
+		server := start(t, job{Do: "serve", Engine: f.server.URL(), History: file, Process: "server", Key: key, Goroutines: locks, For: time.Second})
 		f.eventually(20*time.Second, "the server holds its locks", func() bool { return len(strings.Fields(leftoverKeys(f.server))) == locks })
 		_ = server.Process.Signal(syscall.SIGTERM)
 		if err := server.Wait(); err != nil {

@@ -5,9 +5,11 @@ go 1.26.0
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/interlock-go/interlock v0.0.0
+	github.com/interlock-go/interlock/engine/etcd v0.0.0
 	github.com/interlock-go/interlock/engine/postgres v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine/goredis v0.0.0
+	github.com/interlock-go/interlock/engine/zookeeper v0.0.0
 	github.com/interlock-go/interlock/weave v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	modernc.org/sqlite v1.61.0

@@ -124,7 +124,7 @@ var guardProcessRows = []row{
 // startProcess starts a guard process.
 func (f *guardFixture) startProcess(j job) *worker {
 	f.t.Helper()
-	j.Redis, j.Process, j.Key, j.Journal = f.server.URL(), "child", order.ID, filepath.Join(f.t.TempDir(), "journal")
+	j.Engine, j.Process, j.Key, j.Journal = f.server.URL(), "child", order.ID, filepath.Join(f.t.TempDir(), "journal")
 	return start(f.t, j)
 }
 

@@ -24,6 +24,8 @@ var guardJobs = map[string]func(job, *interlock.Client) error{
 	"load":      load,
 	"register":  registerAll,
 	"quota":     takeUnits,
+	"locks":     recordLocks,
+	"records":   recordRecords,
 	"shop":      runShopServer,
 }
 

@@ -167,7 +167,7 @@ func TestGuardLoad(t *testing.T) {
 	var workers []*worker
 	for i := range processes {
 		workers = append(workers, start(t, job{
-			Do: "load", Redis: server.URL(), Process: fmt.Sprint(i), Journal: file, Policy: policy, Goroutines: 8, For: 3 * time.Second,
+			Do: "load", Engine: server.URL(), Process: fmt.Sprint(i), Journal: file, Policy: policy, Goroutines: 8, For: 3 * time.Second,
 		}))
 	}
 	for _, w := range workers {

@@ -45,7 +45,7 @@ func startShops(t *testing.T, n int, p guard.Policy, pause time.Duration, args .
 	}
 	t.Cleanup(c.client.CloseIdleConnections)
 	for i := range n {
-		w := start(t, job{Do: "shop", Redis: c.server.URL(), Process: fmt.Sprint(i), Journal: c.journal, Policy: p, Pause: pause})
+		w := start(t, job{Do: "shop", Engine: c.server.URL(), Process: fmt.Sprint(i), Journal: c.journal, Policy: p, Pause: pause})
 		c.shops = append(c.shops, &shopProcess{worker: w})
 	}
 	c.eventually(20*time.Second, "the shops are listening", func() bool { return len(c.events(listening, "")) == n })

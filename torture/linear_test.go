@@ -28,18 +28,19 @@ func TestLinearizable(t *testing.T) {
 		{"exclusive", []engine.Kind{engine.Exclusive}},
 		{"fair", []engine.Kind{engine.Fair, engine.Fair, engine.Exclusive}},
 		{"read/write", []engine.Kind{engine.Read, engine.Read, engine.Write}},
+		{"permit", []engine.Kind{engine.Permit}},
 	} {
 		for _, fault := range []string{"replies lost", "connections cut"} {
 			t.Run(c.locks+" locks with "+fault, func(t *testing.T) {
 				server := redistest.Start(t)
-				r := &recorder{wanted: 20_000}
+				r := &recorder{wanted: 20_000, callTimeout: shortTimeout}
 				fired := faultyEngines[fault](t, server, r)
 				r.record(callers, randomRequests(c.kinds))
 				ops, err := r.history()
 				if err != nil {
 					t.Fatal(err)
 				}
-				checkHistory(t, r, ops, fired())
+				checkHistory(t, lockModel(), r, ops, fired())
 				if left := leftoverKeys(server); left != "" {
 					t.Errorf("the server still has the keys %s, want none", left)
 				}
@@ -50,15 +51,15 @@ func TestLinearizable(t *testing.T) {
 
 // checkHistory checks that a history is linearizable. As a test of the checker, it also
 // checks that the history is not linearizable without one of its releases.
-func checkHistory(t *testing.T, r *recorder, ops []porcupine.Operation, faults int) {
+func checkHistory(t *testing.T, model porcupine.Model, r *recorder, ops []porcupine.Operation, faults int) {
 	t.Helper()
 	start := time.Now()
-	verdict := porcupine.CheckOperationsTimeout(lockModel(), ops, 2*time.Minute)
+	verdict := porcupine.CheckOperationsTimeout(model, ops, 2*time.Minute)
 	fmt.Printf("%s: %s; %d operations, %d granted, %d refused, %d unknown, %d faults, in %v, checked in %v\n",
 		t.Name(), verdict, len(ops), r.results[granted], r.results[busy], r.results[unknown], faults,
 		start.Sub(r.start).Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
 	if verdict != porcupine.Ok {
-		t.Fatalf("the checker returned %s, want Ok\n%s", verdict, explain(ops))
+		t.Fatalf("the checker returned %s, want Ok\n%s", verdict, explain(model, ops))
 	}
 	for name, n := range map[string]struct{ got, least int }{
 		"operations":   {len(ops), r.wanted},
@@ -71,24 +72,33 @@ func checkHistory(t *testing.T, r *recorder, ops []porcupine.Operation, faults i
 			t.Errorf("got %d %s, want at least %d", n.got, name, n.least)
 		}
 	}
-	if verdict := porcupine.CheckOperationsTimeout(lockModel(), dropRelease(ops), time.Minute); verdict != porcupine.Illegal {
+	if verdict := porcupine.CheckOperationsTimeout(model, dropRelease(ops), time.Minute); verdict != porcupine.Illegal {
 		t.Errorf("for a history without one of its releases the checker returned %s, want Illegal", verdict)
 	}
 }
 
-const callers, keys = 40, 32
+const callers, keys, permits = 40, 32, 2
+
+// shortTimeout is how long a call to a Redis on this machine may take.
+const shortTimeout = 150 * time.Millisecond
 
 // randomRequests returns a source of requests for random locks of random kinds. Half of
 // the locks have fence counters.
 func randomRequests(kinds []engine.Kind) func() engine.Request {
 	return func() engine.Request {
 		key := rand.IntN(keys)
-		r := engine.Request{Key: fmt.Sprint("linear:", key), Kind: kinds[rand.IntN(len(kinds))], Lease: longLease, Fenced: key%2 == 0}
-		if rand.IntN(5) > 0 {
-			r.QueueLease = longLease
-		}
-		return r
+		return randomRequest(fmt.Sprint("linear:", key), kinds, key%2 == 0)
 	}
+}
+
+// randomRequest returns a request for a lock of one of some kinds, which mostly waits in the
+// queue.
+func randomRequest(key string, kinds []engine.Kind, fenced bool) engine.Request {
+	r := engine.Request{Key: key, Kind: kinds[rand.IntN(len(kinds))], Lease: longLease, Fenced: fenced, Limit: permits}
+	if rand.IntN(5) > 0 {
+		r.QueueLease = longLease
+	}
+	return r
 }
 
 // faultyEngines give a recorder an engine with faults, and return a function that counts
@@ -100,7 +110,7 @@ var faultyEngines = map[string]func(*testing.T, *redistest.Server, *recorder) fu
 		r.engine, r.faultEvery = f, 50
 		r.injectFault = func() {
 			f.Heal() // removes a fault that hit no call
-			f.Inject(callFaults[rand.IntN(len(callFaults))])
+			f.Inject(lockFaults(r.callTimeout)[rand.IntN(6)])
 		}
 		return func() int { return f.Fired() }
 	},
@@ -111,15 +121,18 @@ var faultyEngines = map[string]func(*testing.T, *redistest.Server, *recorder) fu
 	},
 }
 
-// callFaults are the faults of a single call. They do not include a duplicated call, which
-// would need two operations in the history.
-var callFaults = []enginetest.Fault{
-	{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: lateDelay, Times: 1},
-	{Op: enginetest.OpRelease, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpRelease, Do: enginetest.Delay, After: lateDelay, Times: 1},
-	{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpAbandon, Do: enginetest.LoseReply, Times: 1},
+// lockFaults are the faults of a single call, of which some arrive after their timeout. They
+// do not include a duplicated call, which would need two operations in the history.
+func lockFaults(timeout time.Duration) []enginetest.Fault {
+	lateDelay := timeout * 4 / 3
+	return []enginetest.Fault{
+		{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1},
+		{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: lateDelay, Times: 1},
+		{Op: enginetest.OpRelease, Do: enginetest.LoseReply, Times: 1},
+		{Op: enginetest.OpRelease, Do: enginetest.Delay, After: lateDelay, Times: 1},
+		{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 1},
+		{Op: enginetest.OpAbandon, Do: enginetest.LoseReply, Times: 1},
+	}
 }
 
 // openWithShortTimeout opens an engine that refuses late calls early, so that unknown
@@ -136,10 +149,10 @@ func openWithShortTimeout(t *testing.T, addr string) *redisengine.Engine {
 
 // explain returns, for the first key that is not linearizable, the end of the longest
 // partial linearization and the operations around it.
-func explain(history []porcupine.Operation) string {
+func explain(model porcupine.Model, history []porcupine.Operation) string {
 	var b strings.Builder
 	for _, part := range byKey(history) {
-		verdict, info := porcupine.CheckOperationsVerbose(lockModel(), part, time.Minute)
+		verdict, info := porcupine.CheckOperationsVerbose(model, part, time.Minute)
 		if verdict == porcupine.Ok {
 			continue
 		}

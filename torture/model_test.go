@@ -11,11 +11,12 @@ import (
 
 // A call is a call of an engine in a history.
 type call struct {
-	op      string // acquire, renew or release; an abandon is a release
+	op      string // acquire, renew or release; an abandon is a release; see recordModel for others
 	key     string
 	attempt int // also identifies the holder: each attempt has a different one
 	kind    engine.Kind
 	queued  bool // a refused call joins the queue
+	limit   int  // of permits
 }
 
 // An answer is the engine's answer, or unknown if none arrived.
@@ -23,6 +24,7 @@ type answer struct {
 	result string // granted, busy, renewed, not the holder, an engine.Outcome, or unknown
 	fence  uint64
 	ahead  int
+	by     int // the attempt whose outcome was read
 }
 
 const (
@@ -32,6 +34,10 @@ const (
 	notHolder = "not the holder"
 	unknown   = "unknown" // the call has taken effect, will take effect, or never does
 )
+
+// opJoin is a part of an acquire, of an engine that may put a caller into the queue before it
+// grants the same request.
+const opJoin = "join"
 
 // A model is the expected state of one key: its holders and its queue. It assumes that
 // no lease and no queue position expires.
@@ -47,6 +53,7 @@ type entry struct {
 	attempt int
 	kind    engine.Kind
 	fence   uint64 // zero until known
+	after   uint64 // the fence is higher than this
 }
 
 // lockModel returns a porcupine model of locks of every kind, partitioned by key. A call
@@ -86,6 +93,11 @@ func (m model) step(c call, a answer) []model {
 	switch c.op {
 	case "acquire":
 		return m.acquire(c, a)
+	case opJoin:
+		if holds {
+			return []model{m}
+		}
+		return []model{m, m.enqueue(c)}
 	case "renew":
 		if a.result == unknown || holds == (a.result == renewed) {
 			return []model{m}
@@ -146,7 +158,7 @@ func (m model) admits(c call) bool {
 		isWriter := func(e entry) bool { return e.kind == engine.Write }
 		return !slices.ContainsFunc(m.holds, isWriter) && !slices.ContainsFunc(before, isWriter)
 	}
-	return len(m.holds) == 0 && len(before) == 0
+	return (len(m.holds) == 0 || c.kind == engine.Permit && len(m.holds) < c.limit) && len(before) == 0
 }
 
 // ahead returns the number of waiters ahead of the caller.
@@ -165,15 +177,27 @@ func (m model) allowsFence(c call, fence uint64) bool {
 	switch {
 	case i >= 0 && m.holds[i].fence != 0:
 		return fence == m.holds[i].fence
-	case c.kind == engine.Read:
-		return fence > m.highExclusive
+	case i >= 0: // granted before, and the reply was lost
+		return fence > m.holds[i].after
 	}
-	return fence > m.high
+	return fence > m.highFor(c)
+}
+
+// highFor returns the fence below that of the next grant to the caller.
+func (m model) highFor(c call) uint64 {
+	if c.kind == engine.Read {
+		return m.highExclusive
+	}
+	return m.high
 }
 
 func (m model) grant(c call, fence uint64) model {
+	after := m.highFor(c)
+	if i := slices.IndexFunc(m.holds, func(e entry) bool { return e.attempt == c.attempt }); i >= 0 {
+		after = m.holds[i].after
+	}
 	m = m.without(c.attempt)
-	m.holds = append(m.holds, entry{c.attempt, c.kind, fence}) // sorted, so that equal sets compare as equal
+	m.holds = append(m.holds, entry{c.attempt, c.kind, fence, after}) // sorted, so that equal sets compare as equal
 	slices.SortFunc(m.holds, func(a, b entry) int { return cmp.Compare(a.attempt, b.attempt) })
 	m.high = max(m.high, fence)
 	if c.kind != engine.Read {

@@ -22,7 +22,7 @@ type queue struct {
 // newQueue acquires j's lock.
 func (f *fixture) newQueue(t *testing.T, j job) *queue {
 	t.Helper()
-	j.Redis, j.History = f.server.URL(), filepath.Join(t.TempDir(), "history")
+	j.Engine, j.History = f.server.URL(), filepath.Join(t.TempDir(), "history")
 	q := &queue{fixture: f, job: j}
 	var err error
 	if q.log, err = history.OpenFile(j.History, "outside"); err != nil {

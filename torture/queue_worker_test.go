@@ -28,7 +28,7 @@ func queueUp(j job, c *interlock.Client, log *history.FileLog) error {
 // buyTickets is queueUp at a flash sale. Each holder sells one of the remaining tickets: it
 // reads a plain counter and writes it back, so only the lock prevents overselling.
 func buyTickets(j job, c *interlock.Client, log *history.FileLog) error {
-	opts, err := redis.ParseURL(j.Redis)
+	opts, err := redis.ParseURL(j.Engine)
 	if err != nil {
 		return err
 	}

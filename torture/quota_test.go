@@ -46,7 +46,7 @@ func TestQuota(t *testing.T) {
 		calls := []int{3333, 3333, 3334}
 		for _, limit := range []int{1, 3, 100} {
 			url := redistest.Start(t).URL() + "?timeout=30s"
-			group := newWorkerGroup(t, len(calls), job{Do: "quota", Redis: url, Key: "orders:ann", Limit: limit})
+			group := newWorkerGroup(t, len(calls), job{Do: "quota", Engine: url, Key: "orders:ann", Limit: limit})
 			got := group.callAtOnce(calls...)
 			fmt.Printf("quota of %d: %v\n", limit, got)
 			if got[unitTaken] != limit || got[unitRefused] != 10_000-limit {

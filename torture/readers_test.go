@@ -30,7 +30,7 @@ func TestReadersAndWriters(t *testing.T) {
 		duration, leastReads, leastWrites = 8*time.Second, 800, 80
 	}
 	server := redistest.Start(t)
-	j := job{Do: "share", Redis: server.URL(), History: filepath.Join(t.TempDir(), "history"), Key: "stock:1", Hold: hold, For: duration}
+	j := job{Do: "share", Engine: server.URL(), History: filepath.Join(t.TempDir(), "history"), Key: "stock:1", Hold: hold, For: duration}
 	var workers []*worker
 	for i := range processes {
 		j.Process, j.Writers = fmt.Sprint(i), (writers+i)/processes

@@ -20,37 +20,35 @@ type recorder struct {
 	engine      engine.Engine
 	id          string // the prefix of its holder ids
 	start       time.Time
-	wanted      int // the number of operations to record
-	faultEvery  int // the number of operations between two faults
+	callTimeout time.Duration // how long a call may take; the outcome of a longer call is unknown
+	wanted      int           // the number of operations to record
+	faultEvery  int           // the number of operations between two faults
 	injectFault func()
 	resolving   sync.WaitGroup
 
 	mu       sync.Mutex
 	ops      []*porcupine.Operation
-	attempts int
+	attempts int            // the number of the last attempt; other processes have other numbers
 	results  map[string]int // the number of operations by answer
 	err      error          // the first unexpected error
 }
 
-const (
-	// callTimeout is how long a call may take. The outcome of a longer call is unknown.
-	callTimeout = 150 * time.Millisecond
-
-	// lateDelay delays some calls, so that they arrive after their timeout.
-	lateDelay = callTimeout * 4 / 3
-
-	// longLease is longer than the test: no lease and no queue position expires.
-	longLease = 10 * time.Minute
-)
+// longLease is longer than the test: no lease and no queue position expires.
+const longLease = 10 * time.Minute
 
 // record runs callers until the history has the wanted number of operations.
 func (r *recorder) record(callers int, ask func() engine.Request) {
+	r.recordTries(callers, func() { r.newTry(ask()).run() })
+}
+
+// recordTries is record for attempts of any kind.
+func (r *recorder) recordTries(callers int, try func()) {
 	r.id, r.start, r.results = "0f0e0d0c-0b0a-4909-8807-060504030201", time.Now(), make(map[string]int)
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
 			for !r.done() {
-				r.newTry(ask()).run()
+				try()
 			}
 		})
 	}
@@ -134,15 +132,24 @@ func (a *try) run() {
 func (a *try) resolve() {
 	a.releaseUntilAnswered(a.engine.Abandon)
 	a.inFlight.Wait()
-	end := a.start.Add(time.Duration(a.arrivedAt.Load()) + a.engine.Capabilities().LateGrant)
-	<-time.After(time.Until(end) + 20*time.Millisecond) // tolerance between clocks
-	a.releaseUntilAnswered(a.engine.Abandon)
+	if late := a.engine.Capabilities().LateGrant; late > 0 {
+		end := time.Unix(0, a.arrivedAt.Load()).Add(late)
+		<-time.After(time.Until(end) + 20*time.Millisecond) // tolerance between clocks
+		a.releaseUntilAnswered(a.engine.Abandon)
+	}
+	a.end()
+}
+
+// end notes that no call of the attempt can take effect any more.
+func (a *try) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, op := range a.unresolved {
 		op.Return = a.now()
 	}
 }
+
+var errSilent = errors.New("100 calls in a row had no answer")
 
 // releaseUntilAnswered repeats the release until it gets an answer.
 func (a *try) releaseUntilAnswered(release func(context.Context, engine.Request) (engine.ReleaseResult, error)) {
@@ -156,7 +163,7 @@ func (a *try) releaseUntilAnswered(release func(context.Context, engine.Request)
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	a.fail(errors.New("100 releases in a row had no answer"))
+	a.fail(errSilent)
 }
 
 func (a *try) acquire() string {
@@ -188,7 +195,7 @@ func (a *try) call(do string, ask func(context.Context) (answer, error)) string 
 	// Not a deadline: the queue position would expire with it, but the model has no clock.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	defer time.AfterFunc(callTimeout, cancel).Stop()
+	defer time.AfterFunc(a.callTimeout, cancel).Stop()
 	op := &porcupine.Operation{Call: a.now()}
 	got, err := ask(ctx)
 	op.Return = a.now()
@@ -196,13 +203,13 @@ func (a *try) call(do string, ask func(context.Context) (answer, error)) string 
 	case err == nil:
 	case errors.Is(err, engine.ErrUnknown):
 		got = answer{result: unknown}
-	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, context.Canceled):
+	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrOverloaded), errors.Is(err, context.Canceled):
 		return ""
 	default:
 		a.fail(fmt.Errorf("%s: %w", do, err))
 		return ""
 	}
-	op.Input = call{op: do, key: a.req.Key, attempt: a.number, kind: a.req.Kind, queued: a.req.QueueLease > 0}
+	op.Input = call{op: do, key: a.req.Key, attempt: a.number, kind: a.req.Kind, queued: a.req.QueueLease > 0, limit: a.req.Limit}
 	op.Output = got
 	if got.result == unknown && do != "renew" { // a renewal has no effect to resolve
 		a.unresolved = append(a.unresolved, op)
@@ -230,10 +237,11 @@ func (r *recorder) fail(err error) {
 	}
 }
 
-func (r *recorder) now() int64 { return int64(time.Since(r.start)) }
+// now returns the time on the clock that all processes of the machine share.
+func (r *recorder) now() int64 { return time.Now().UnixNano() }
 
-// dropRelease returns an invalid history: it drops the release of a holder that is not a
-// reader, and all calls after the next grant of that lock. The holder has no call with an
+// dropRelease returns an invalid history: it drops the release of a holder that had the lock
+// alone, or of a claim without an outcome, and all calls after the next grant of that lock. The holder has no call with an
 // unknown outcome, because such a call could explain how the lock became free.
 func dropRelease(history []porcupine.Operation) []porcupine.Operation {
 	uncertain := make(map[int]bool) // attempts that have a call with an unknown outcome
@@ -242,13 +250,17 @@ func dropRelease(history []porcupine.Operation) []porcupine.Operation {
 			uncertain[op.Input.(call).attempt] = true
 		}
 	}
-	i := slices.IndexFunc(history, func(op porcupine.Operation) bool {
-		c := op.Input.(call)
-		return !uncertain[c.attempt] && c.kind != engine.Read && op.Output.(answer).result == engine.Released.String()
-	})
-	missing := history[i]
-	n := slices.IndexFunc(history, func(op porcupine.Operation) bool {
-		return op.Input.(call).key == missing.Input.(call).key && op.Output.(answer).result == granted && op.Call > missing.Return
-	})
-	return slices.Delete(slices.Clone(history[:n+1]), i, i+1)
+	for i, missing := range history {
+		c := missing.Input.(call)
+		if uncertain[c.attempt] || c.kind == engine.Read || c.kind == engine.Permit || c.op == opSettle || missing.Output.(answer).result != engine.Released.String() {
+			continue
+		}
+		n := slices.IndexFunc(history, func(op porcupine.Operation) bool {
+			return op.Input.(call).key == c.key && op.Output.(answer).result == granted && op.Call > missing.Return
+		})
+		if n > i {
+			return slices.Delete(slices.Clone(history[:n+1]), i, i+1)
+		}
+	}
+	return nil
 }

@@ -170,7 +170,7 @@ func newRegistration(t *testing.T, processes int, phone string, policy guard.Pol
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.table.db.Close() })
-	r.workerGroup = newWorkerGroup(t, processes, job{Do: "register", Redis: r.server.URL(), Policy: policy, Key: phone, Table: path})
+	r.workerGroup = newWorkerGroup(t, processes, job{Do: "register", Engine: r.server.URL(), Policy: policy, Key: phone, Table: path})
 	return r
 }
 

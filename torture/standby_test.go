@@ -42,7 +42,7 @@ func TestStandby(t *testing.T) {
 	servers := map[standby.Side]*redistest.Server{standby.Primary: redistest.Start(t), standby.Standby: redistest.Start(t)}
 	file := filepath.Join(t.TempDir(), "history")
 	j := job{
-		Do: "follow", Redis: servers[standby.Primary].URL(), Standby: servers[standby.Standby].URL(), History: file,
+		Do: "follow", Engine: servers[standby.Primary].URL(), Standby: servers[standby.Standby].URL(), History: file,
 		Key: "standby", Goroutines: goroutines, For: time.Duration(switches+1) * (load + 2900*time.Millisecond), Lease: standbyLease,
 	}
 	var workers []*worker
@@ -158,8 +158,8 @@ func newOperator(t *testing.T, servers map[standby.Side]*redistest.Server) *stan
 }
 
 // openBoth returns an engine with the first server and its standby.
-func (j job) openBoth(first *redisengine.Engine) (_ engine.Engine, closeAll func(), err error) {
-	second, err := redisengine.Open(context.Background(), j.Standby)
+func (j job) openBoth(first closer) (_ engine.Engine, closeAll func(), err error) {
+	second, err := openEngine(context.Background(), j.Standby)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,7 @@ func TestStorm(t *testing.T) {
 	var workers []interface{ Wait() error }
 	for i := range processes {
 		workers = append(workers, start(t, job{
-			Do: "contend", Redis: server.URL(), History: file, Process: fmt.Sprint(i),
+			Do: "contend", Engine: server.URL(), History: file, Process: fmt.Sprint(i),
 			Key: "storm:1", Goroutines: goroutines, For: duration,
 		}))
 	}

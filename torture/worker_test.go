@@ -18,7 +18,6 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest/history"
-	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/guard"
 )
 
@@ -26,7 +25,7 @@ import (
 // in its environment.
 type job struct {
 	Do         string // a key of jobs or guardJobs
-	Redis      string // URL
+	Engine     string // URL
 	Standby    string // URL of the standby, if any
 	History    string // file
 	Process    string // its name in the history or journal
@@ -43,8 +42,10 @@ type job struct {
 	Policy  guard.Policy // of the guard, for guardJobs
 	Journal string       // file
 	Table   string       // database file
-	From    int          // number of the first key
+	From    int          // number of the first key, or of the first attempt
 	Pause   time.Duration
+	Calls   int    // number of operations to record
+	Answers string // file with the recorded operations
 }
 
 const jobVariable = "INTERLOCK_TORTURE_JOB"
@@ -140,7 +141,7 @@ func work(text string) (err error) {
 
 // open returns the engine of the job.
 func (j job) open() (e engine.Engine, closeAll func(), err error) {
-	first, err := redisengine.Open(context.Background(), j.Redis)
+	first, err := openEngine(context.Background(), j.Engine)
 	if err != nil {
 		return nil, nil, err
 	}
