@@ -71,9 +71,18 @@ func (l laws) having(s state) (names []string) {
 
 // pattern returns a -run pattern that matches exactly these laws.
 func pattern(names []string) string {
-	var alternatives []string
+	var tests []string
 	for _, name := range names {
-		parts := strings.Split("TestLaws/"+name, "/")
+		tests = append(tests, "TestLaws/"+name)
+	}
+	return patternOf(tests)
+}
+
+// patternOf returns a -run pattern that matches exactly these tests.
+func patternOf(tests []string) string {
+	var alternatives []string
+	for _, test := range tests {
+		parts := strings.Split(test, "/")
 		for i, part := range parts {
 			parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 		}

@@ -124,15 +124,28 @@ func TestTestsOfMutantsExist(t *testing.T) {
 	for _, s := range allSets(t) {
 		for mutant, name := range s.tests {
 			pkg, test, _ := strings.Cut(name, ".")
-			files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
-			if err != nil || !slices.ContainsFunc(files, func(file string) bool {
-				text, err := os.ReadFile(file)
-				return err == nil && strings.Contains(string(text), "\nfunc "+test+"(t *testing.T) {\n")
-			}) {
+			test, law, _ := strings.Cut(test, "/")
+			if law != "" && !anyContains(t, filepath.Join(root, "engine/enginetest/laws_*.go"), `", "`+law+`", func(`) {
+				t.Errorf("%s %s: there is no law %q: name a law that the mutant breaks", s.name, mutant, law)
+			}
+			if !anyContains(t, filepath.Join(root, pkg, "*_test.go"), "\nfunc "+test+"(t *testing.T) {\n") {
 				t.Errorf("%s %s: there is no test %s: name a test that the mutant breaks", s.name, mutant, name)
 			}
 		}
 	}
+}
+
+// anyContains reports whether one of the files that match a pattern contains a text.
+func anyContains(t *testing.T, pattern, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		content, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(content), text)
+	})
 }
 
 func allSets(t *testing.T) (all []set) {

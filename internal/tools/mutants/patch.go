@@ -13,8 +13,9 @@ import (
 //	-	case h.ended:
 //	+	case false:
 //
-// Lines that begin with a space are context. In a set without laws the second line
-// also names the test that must fail, as in "rule/parse.go rule.TestMistakes".
+// Lines that begin with a space are context. In a set without a suite of laws the second
+// line also names the test that must fail, as in "rule/parse.go rule.TestMistakes", or the
+// law, as in "engine/etcd/renew.go engine/etcd.TestLaws/another holder cannot renew".
 //
 //go:embed sets/*.txt
 var patches embed.FS

@@ -41,14 +41,14 @@ func (s set) soundTests(ctx context.Context, root, tmp string) (all outcome, _ e
 	return all, nil
 }
 
-// ended matches the result of a top-level test.
-var ended = regexp.MustCompile(`(?m)^\x16?--- (PASS|FAIL): (\w+) `)
+// ended matches the result of a test or of a law.
+var ended = regexp.MustCompile(`(?m)^\x16? *--- (PASS|FAIL): (\S+) \(`)
 
 // runTests returns which tests passed and failed. A test that began but did not end has
 // crashed or hung, and counts as failed.
 func (t trial) runTests(ctx context.Context) (o outcome, _ error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(t.tmp, "laws.test"), "-test.v=test2json", "-test.short",
-		"-test.timeout="+t.timeout.String(), "-test.run=^("+strings.Join(t.tests, "|")+")$")
+		"-test.timeout="+t.timeout.String(), "-test.run="+patternOf(t.tests))
 	cmd.Dir = filepath.Join(t.dir, t.pkg)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
@@ -59,6 +59,7 @@ func (t trial) runTests(ctx context.Context) (o outcome, _ error) {
 		results[string(m[2])] = string(m[1])
 	}
 	for _, test := range t.tests {
+		test = strings.ReplaceAll(test, " ", "_") // as in the output
 		name := t.pkg[len("./"):] + "." + test
 		switch {
 		case results[test] == "PASS":
