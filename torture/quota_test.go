@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
@@ -43,27 +42,46 @@ func takeUnit(q *interlock.Quota) string {
 // time zones, and across failovers.
 func TestQuota(t *testing.T) {
 	t.Run("10,000 callers in three processes take exactly the limit", func(t *testing.T) {
-		calls := []int{3333, 3333, 3334}
-		for _, limit := range []int{1, 3, 100} {
-			url := redistest.Start(t).URL() + "?timeout=30s"
-			group := newWorkerGroup(t, len(calls), job{Do: "quota", Engine: url, Key: "orders:ann", Limit: limit})
-			got := group.callAtOnce(calls...)
-			fmt.Printf("quota of %d: %v\n", limit, got)
-			if got[unitTaken] != limit || got[unitRefused] != 10_000-limit {
-				t.Errorf("with a limit of %d, the outcomes are %v, want %d taken and %d refused", limit, got, limit, 10_000-limit)
-			}
-		}
+		quotaAtOnce(t, redistest.Start(t).URL()+"?timeout=30s", 10_000)
 	})
-	t.Run("units are free again at midnight by the server's clock, in each time zone", quotaAtMidnight)
-	t.Run("no failover grants more units than the limit", quotaFailover)
+	t.Run("units are free again at midnight by the server's clock, in each time zone", func(t *testing.T) {
+		server := redistest.Start(t, redistest.SteppedClock)
+		server.NeedsClock(t)
+		quotaAtMidnight(t, server.URL()+"?timeout=30s", server.Step)
+	})
+	t.Run("no failover grants more units than the limit", func(t *testing.T) {
+		sentinels := redistest.StartSentinel(t)
+		quotaFailover(t, sentinels.URL()+"?acks=all&refresh=200ms", func() {
+			for range 2 {
+				primary := sentinels.Primary()
+				primary.Kill()
+				sentinels.Successor(primary)
+				primary.Restart()
+				sentinels.Healthy()
+			}
+		})
+	})
+}
+
+// quotaAtOnce has callers in three processes ask for units at the same time.
+func quotaAtOnce(t *testing.T, url string, callers int) {
+	t.Helper()
+	for _, limit := range []int{1, 3, 100} {
+		group := newWorkerGroup(t, 3, job{Do: "quota", Engine: url, Key: fmt.Sprint("orders:", limit), Limit: limit})
+		start := time.Now()
+		got := group.callAtOnce(callers/3, callers/3, callers-2*(callers/3))
+		fmt.Printf("%s: quota of %d: %v in %v\n", t.Name(), limit, got, time.Since(start).Round(time.Millisecond))
+		if got[unitTaken] != limit || got[unitRefused] != callers-limit {
+			t.Errorf("with a limit of %d, the outcomes are %v, want %d taken and %d refused", limit, got, limit, callers-limit)
+		}
+	}
 }
 
 // quotaAtMidnight moves the clock of a server through a day. The clock of this process shows
 // another day.
-func quotaAtMidnight(t *testing.T) {
-	server := redistest.Start(t, redistest.SteppedClock)
-	server.NeedsClock(t)
-	e, err := redisengine.Open(t.Context(), server.URL()+"?timeout=30s")
+func quotaAtMidnight(t *testing.T, url string, step func(time.Duration)) {
+	t.Helper()
+	e, err := openEngine(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,19 +108,19 @@ func quotaAtMidnight(t *testing.T) {
 		}
 	}
 	// 15:30 UTC is half an hour before midnight in Shanghai, and 10:30 in New York.
-	server.Step(time.Until(time.Date(2030, time.January, 15, 15, 30, 0, 0, time.UTC)))
+	step(time.Until(time.Date(2030, time.January, 15, 15, 30, 0, 0, time.UTC)))
 	left("before midnight in Shanghai", map[string]int{"Asia/Shanghai": 2, "America/New_York": 2})
 	left("once more", map[string]int{})
-	server.Step(31 * time.Minute)
+	step(31 * time.Minute)
 	left("after midnight in Shanghai", map[string]int{"Asia/Shanghai": 2})
-	server.Step(13 * time.Hour) // 05:01 UTC is 00:01 in New York
+	step(13 * time.Hour) // 05:01 UTC is 00:01 in New York
 	left("after midnight in New York", map[string]int{"America/New_York": 2})
 }
 
-// quotaFailover takes units while primaries are killed. All replicas acknowledge each unit.
-func quotaFailover(t *testing.T) {
-	sentinels := redistest.StartSentinel(t)
-	e, err := redisengine.Open(t.Context(), sentinels.URL()+"?acks=all&refresh=200ms")
+// quotaFailover takes units while failOver kills servers that hold each unit on others.
+func quotaFailover(t *testing.T, url string, failOver func()) {
+	t.Helper()
+	e, err := openEngine(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,13 +151,10 @@ func quotaFailover(t *testing.T) {
 			}
 		}()
 	}
-	for range 2 {
-		primary := sentinels.Primary()
-		primary.Kill()
-		sentinels.Successor(primary)
-		primary.Restart()
-		sentinels.Healthy()
+	for end := time.Now().Add(time.Minute); granted.Load() < 2*workers && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond) // poll interval
 	}
+	failOver()
 	before := granted.Load()
 	for range workers {
 		select {
@@ -150,7 +165,7 @@ func quotaFailover(t *testing.T) {
 			return
 		}
 	}
-	fmt.Printf("quota of %d across 2 failovers: %d granted, %d of them afterwards, %d unknown\n", limit, granted.Load(), granted.Load()-before, unknown.Load())
+	fmt.Printf("%s: quota of %d: %d granted, %d of them afterwards, %d unknown\n", t.Name(), limit, granted.Load(), granted.Load()-before, unknown.Load())
 	if n := granted.Load(); n > limit || n < limit/2 || n == before {
 		t.Errorf("%d units were granted, %d of them after the failovers; want at most %d, at least half, and some afterwards", n, n-before, limit)
 	}
