@@ -66,6 +66,13 @@ torture: ## many processes compete for one lock; a checker judges what they saw
 	@scripts/long queues
 	@scripts/long histories
 
+engines: ## the engines on PostgreSQL, etcd and ZooKeeper, on real servers with faults, and the command on them
+	@scripts/long postgres
+	@scripts/long etcd
+	@scripts/long zookeeper
+	@scripts/long linear
+	@scripts/long quotas
+
 interop: ## locks shared with Redisson in Java, both ways
 	@scripts/long interop
 

@@ -67,3 +67,43 @@ func TestFailover(t *testing.T) {
 		t.Errorf("the incarnation went from %+v to %+v, error %v; want a new one", before, after, err)
 	}
 }
+
+// An asynchronous replica may lack a grant. Its holder learns that it has lost the lock.
+func TestFailoverToAReplicaThatMissedAGrant(t *testing.T) {
+	t.Parallel()
+	ctx, primary := context.Background(), postgrestest.StartServer(t)
+	d := primary.Create(t)
+	migrate(t, d.URL())
+	replica := primary.StartReplica(t)
+	e := open(t, strings.Replace(d.URL(), primary.Addr(), primary.Addr()+","+replica.Addr(), 1), postgres.Timeout(3*time.Second))
+	kept, missed, c := request(t, "ann:1", "1"), request(t, "ann:2", "1"), claim(t, "1")
+	missed.Key += "missed"
+	granted(t, e, kept)
+	replica.AwaitReplay(t, primary)
+	replica.Stop(t)
+	primary.Exec(t, "postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_replication") // what was sent would arrive
+	granted(t, e, missed)
+	if _, err := e.Capabilities().Ledger.Claim(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	primary.Kill(t)
+	replica.Cont(t)
+	replica.Promote(t)
+
+	eventually(t, "the new primary answers", func() bool { return e.Renew(ctx, []engine.Request{kept})[0] == nil })
+	if err := e.Renew(ctx, []engine.Request{missed})[0]; !errors.Is(err, engine.ErrNotHolder) {
+		t.Errorf("renew: error %v, want %v", err, engine.ErrNotHolder)
+	}
+	if err := e.Capabilities().Ledger.Renew(ctx, []engine.Claim{c})[0]; !errors.Is(err, engine.ErrNotHolder) {
+		t.Errorf("renew the claim: error %v, want %v", err, engine.ErrNotHolder)
+	}
+	if o, err := e.Capabilities().Ledger.Settle(ctx, done(c)); err != nil || o != engine.AlreadyFree {
+		t.Errorf("settle: %v, error %v; want %v", o, err, engine.AlreadyFree)
+	}
+	next := missed
+	next.Holder = "bob:1"
+	granted(t, e, next)
+	if res, err := e.Release(ctx, missed); err != nil || res.Outcome != engine.NotYours {
+		t.Errorf("release: %+v, error %v; want %v", res, err, engine.NotYours)
+	}
+}
