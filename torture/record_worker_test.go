@@ -71,6 +71,7 @@ func recordLocks(j job, c *interlock.Client) error {
 func recordRecords(j job, c *interlock.Client) error {
 	faults := []enginetest.Fault{
 		{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 1},
+		{Op: enginetest.OpClaim, Do: enginetest.Delay, After: remoteTimeout * 4 / 3, Times: 1}, // arrives after its abandon
 		{Op: enginetest.OpSettle, Do: enginetest.LoseReply, Times: 1},
 	}
 	return j.record(c, faults, func(r *recorder) {

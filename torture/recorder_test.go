@@ -128,16 +128,21 @@ func (a *try) run() {
 }
 
 // resolve abandons an attempt whose calls may still be in flight, as the client does.
-// Afterwards none of them can take effect.
+// Afterwards none of them can take effect. Without a LateGrant, this is so as soon as the
+// abandon is answered.
 func (a *try) resolve() {
 	a.releaseUntilAnswered(a.engine.Abandon)
+	late := a.engine.Capabilities().LateGrant
+	if late == 0 {
+		a.end()
+	}
 	a.inFlight.Wait()
-	if late := a.engine.Capabilities().LateGrant; late > 0 {
+	if late > 0 {
 		end := time.Unix(0, a.arrivedAt.Load()).Add(late)
 		<-time.After(time.Until(end) + 20*time.Millisecond) // tolerance between clocks
 		a.releaseUntilAnswered(a.engine.Abandon)
+		a.end()
 	}
-	a.end()
 }
 
 // end notes that no call of the attempt can take effect any more.
