@@ -56,10 +56,51 @@ func TestModel(t *testing.T) {
 		{"a reader that is refused without a writer", porcupine.Illegal, "read 1 granted 5, read 2 busy 0"},
 		{"a reader with a fence not above the writer's", porcupine.Illegal, "write 1 granted 5, release 1 released, read 2 granted 5"},
 		{"a writer with a fence not above a reader's", porcupine.Illegal, "read 1 granted 5, release 1 released, write 2 granted 5"},
+		{"two permits of two", porcupine.Ok, "permit 1 granted 5, permit 2 granted 6, permit 3 busy 0, release 1 released, permit 3 granted 7"},
+		{"a permit too many", porcupine.Illegal, "permit 1 granted 5, permit 2 granted 6, permit 3 granted 7"},
+		{"a refused permit although one is free", porcupine.Illegal, "permit 1 granted 5, permit 2 busy 0"},
+		{"a permit whose reply was lost has its earlier fence", porcupine.Ok, "permit 1 unknown, permit 2 granted 6, permit 1 granted 5"},
+		{"a permit whose reply was lost has a fence from before its request", porcupine.Illegal,
+			"permit 3 granted 5, release 3 released, permit 1 unknown, permit 2 granted 7, permit 1 granted 4"},
+		{"a waiter that others see before its grant", porcupine.Ok,
+			"write 1 granted 5, join 2 unknown~, release 1 released, write 3 busy 1, write 2 granted 6"},
+
 		{"a writer that is refused although no reader is left", porcupine.Illegal, "read 1 granted 5, write 2 busy 0, release 1 released, write 2 busy 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := porcupine.CheckOperationsTimeout(lockModel(), parseHistory(t, c.calls), time.Minute); got != c.want {
+				t.Errorf("the checker returned %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestRecordModel checks that the model of records accepts valid histories and rejects
+// invalid ones.
+func TestRecordModel(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		want  porcupine.CheckResult
+		calls string
+	}{
+		{"work that is done once", porcupine.Ok,
+			"look 9 absent, claim 1 granted 5, claim 2 busy 5, settle 1 released, settle 1 released, claim 2 done 1/5, look 9 done 1/5"},
+		{"two claims at once", porcupine.Illegal, "claim 1 granted 5, claim 2 granted 6"},
+		{"a claim of work that is done", porcupine.Illegal, "claim 1 granted 5, settle 1 released, claim 2 granted 6"},
+		{"work that may run again", porcupine.Ok, "claim 1 granted 5, give-up 1 released, claim 2 granted 6, settle 1 not-yours"},
+		{"a fence that does not rise", porcupine.Illegal, "claim 1 granted 5, give-up 1 released, claim 2 granted 5"},
+		{"the outcome of another attempt", porcupine.Illegal, "claim 1 granted 5, settle 1 released, claim 2 done 2/5"},
+		{"a settlement that is forgotten", porcupine.Illegal, "claim 1 granted 5, settle 1 released, look 9 busy 5"},
+		{"a settlement without a claim", porcupine.Illegal, "claim 1 granted 5, settle 2 released"},
+		{"a lost reply of a granted claim", porcupine.Ok, "claim 1 unknown, claim 2 busy 5, claim 1 granted 5, settle 1 released"},
+		{"a lost reply and another fence", porcupine.Illegal, "claim 1 unknown, claim 2 busy 5, claim 1 granted 6"},
+		{"a lost reply of a claim that was not granted", porcupine.Ok, "claim 1 unknown, claim 2 granted 5, undo 1 not-yours"},
+		{"a lost reply of a settlement", porcupine.Ok, "claim 1 granted 5, settle 1 unknown, claim 2 done 1/5, settle 1 released"},
+		{"a lost reply does not let work run twice", porcupine.Illegal, "claim 1 unknown, claim 2 granted 5, settle 2 released, claim 1 granted 6"},
+		{"a claim that is granted after it was undone", porcupine.Illegal, "claim 1 unknown, undo 1 already-free, claim 2 busy 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := porcupine.CheckOperationsTimeout(recordModel(), parseHistory(t, c.calls), time.Minute); got != c.want {
 				t.Errorf("the checker returned %s, want %s", got, c.want)
 			}
 		})
@@ -71,7 +112,7 @@ func TestModel(t *testing.T) {
 // the history.
 func parseHistory(t *testing.T, calls string) (history []porcupine.Operation) {
 	t.Helper()
-	kinds := map[string]engine.Kind{"exclusive": engine.Exclusive, "fair": engine.Fair, "read": engine.Read, "write": engine.Write}
+	kinds := map[string]engine.Kind{"exclusive": engine.Exclusive, "fair": engine.Fair, "read": engine.Read, "write": engine.Write, "permit": engine.Permit}
 	for i, text := range strings.Split(calls, ", ") {
 		text, long := strings.CutSuffix(text, "~")
 		do, rest, _ := strings.Cut(text, " ")
@@ -80,16 +121,25 @@ func parseHistory(t *testing.T, calls string) (history []porcupine.Operation) {
 		if err != nil {
 			t.Fatalf("invalid call %q", text)
 		}
-		c, a := call{op: do, attempt: attempt}, answer{result: result}
+		c, a := call{op: do, attempt: attempt, limit: permits}, answer{result: result}
+		if do == opJoin {
+			c.kind, c.queued = engine.Write, true
+		}
 		if kind, ok := kinds[do]; ok {
 			c.op, c.kind, c.queued = "acquire", kind, true
 		}
 		name, figure, _ := strings.Cut(result, " ")
 		n, _ := strconv.Atoi(figure)
-		switch name {
-		case granted:
-			a = answer{result: granted, fence: uint64(n)}
-		case busy:
+		switch {
+		case name == done: // by an attempt, with a fence
+			by, fence, _ := strings.Cut(figure, "/")
+			a.result = done
+			a.by, _ = strconv.Atoi(by)
+			n, _ = strconv.Atoi(fence)
+			a.fence = uint64(n)
+		case name == granted, name == busy && (do == opClaim || do == opLook):
+			a = answer{result: name, fence: uint64(n)}
+		case name == busy:
 			a = answer{result: busy, ahead: n}
 		}
 		op := porcupine.Operation{Input: c, Output: a, Call: int64(10 * i), Return: int64(10*i + 5)}

@@ -11,7 +11,7 @@ import (
 const (
 	opClaim  = "claim"
 	opSettle = "settle"  // with the outcome Done
-	opGiveUp = "give up" // settle with the outcome Absent, so that the work may run again
+	opGiveUp = "give-up" // settle with the outcome Absent, so that the work may run again
 	opUndo   = "undo"    // abandon a claim whose reply was lost
 	opLook   = "look"
 

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/etcdtest"
 )
 
-// A member that cannot write to its disk ends. What it has confirmed is there when it starts
-// again.
+// A member that cannot write to its disk ends. Changes that it has confirmed are there when
+// it starts again.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -81,7 +81,7 @@ func TestFailoverToAReplicaThatMissedAGrant(t *testing.T) {
 	granted(t, e, kept)
 	replica.AwaitReplay(t, primary)
 	replica.Stop(t)
-	primary.Exec(t, "postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_replication") // what was sent would arrive
+	primary.Exec(t, "postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_replication") // data in flight would still arrive
 	granted(t, e, missed)
 	if _, err := e.Capabilities().Ledger.Claim(ctx, c); err != nil {
 		t.Fatal(err)

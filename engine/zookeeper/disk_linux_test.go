@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
 
-// A server that cannot write its log ends. What it has confirmed is there when it starts
-// again.
+// A server that cannot write its log ends. Changes that it has confirmed are there when it
+// starts again.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
