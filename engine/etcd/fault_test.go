@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -272,6 +273,24 @@ func TestServers(t *testing.T) {
 			_, err := lazy.Acquire(t.Context(), r)
 			return err
 		})
+	})
+	t.Run("calls wait for a free stream of the connection", func(t *testing.T) {
+		t.Parallel()
+		e := open(t, etcdtest.Start(t, "--max-concurrent-streams", "4").URL())
+		r := request(ann)
+		wake, stop := e.Notify(r) // keeps one of the streams
+		defer stop()
+		notified(t, wake)
+		var all sync.WaitGroup
+		for range 60 {
+			all.Go(func() {
+				if _, err := e.Acquire(t.Context(), request(bob)); err != nil {
+					t.Errorf("acquire: %v, want a grant", err)
+				}
+			})
+		}
+		all.Wait()
+		released(t, e, r, engine.AlreadyFree)
 	})
 	t.Run("a holder whose lease was revoked loses the lock", func(t *testing.T) {
 		t.Parallel()
