@@ -246,8 +246,9 @@ func (r *recorder) fail(err error) {
 func (r *recorder) now() int64 { return time.Now().UnixNano() }
 
 // dropRelease returns an invalid history: it drops the release of a holder that had the lock
-// alone, or of a claim without an outcome, and all calls after the next grant of that lock. The holder has no call with an
-// unknown outcome, because such a call could explain how the lock became free.
+// alone, or of a claim without an outcome, and all calls after the next grant of that lock.
+// The holder has no call with an unknown outcome, because such a call could explain how the
+// lock became free. A history without such a release has only permits: one gets a low fence.
 func dropRelease(history []porcupine.Operation) []porcupine.Operation {
 	uncertain := make(map[int]bool) // attempts that have a call with an unknown outcome
 	for _, op := range history {
@@ -257,15 +258,30 @@ func dropRelease(history []porcupine.Operation) []porcupine.Operation {
 	}
 	for i, missing := range history {
 		c := missing.Input.(call)
-		if uncertain[c.attempt] || c.kind == engine.Read || c.kind == engine.Permit || c.op == opSettle || missing.Output.(answer).result != engine.Released.String() {
+		alone := c.kind != engine.Read && c.kind != engine.Permit && c.op != opSettle
+		if !alone || uncertain[c.attempt] || missing.Output.(answer).result != engine.Released.String() {
 			continue
 		}
-		n := slices.IndexFunc(history, func(op porcupine.Operation) bool {
-			return op.Input.(call).key == c.key && op.Output.(answer).result == granted && op.Call > missing.Return
-		})
-		if n > i {
+		if n := nextGrant(history, missing); n > i {
 			return slices.Delete(slices.Clone(history[:n+1]), i, i+1)
 		}
 	}
-	return nil
+	spoiled := slices.Clone(history)
+	for _, op := range history {
+		if n := nextGrant(history, op); n >= 0 && op.Output.(answer).result == granted {
+			spoiled[n].Output = answer{result: granted, fence: 1}
+			break
+		}
+	}
+	return spoiled
+}
+
+// nextGrant returns the index of the first grant of the same lock to another attempt after an
+// operation, or -1.
+func nextGrant(history []porcupine.Operation, after porcupine.Operation) int {
+	c := after.Input.(call)
+	return slices.IndexFunc(history, func(op porcupine.Operation) bool {
+		o := op.Input.(call)
+		return o.key == c.key && o.attempt != c.attempt && op.Output.(answer).result == granted && op.Call > after.Return
+	})
 }
