@@ -2,7 +2,7 @@
 # packages it needs, and installs them if it runs as root.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service observe database fuzz torture interop browser bench traps fmt lint tidy
+.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service observe database fuzz torture engines interop browser bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -62,8 +62,25 @@ func (c *Call) Lock(ctx context.Context, s *Site, key Key, errp *error) context.
 	return ctx
 }
 
-// Done releases the locks, that of the lowest directive first. errp is a parameter and not
-// a field of c, so that the error is not allocated.
+// Limit takes a unit of the quota of a site, and returns ctx. If the call is Refused, *errp
+// has the reason, as with [Call.Lock].
+func (c *Call) Limit(ctx context.Context, s *Site, key Key, errp *error) context.Context {
+	st := load(s)
+	unit, err := st.take(ctx, key)
+	if err == nil {
+		c.push(unitHeld{unit, st.rule.OnError == guard.Free})
+		return ctx
+	}
+	if st.err != nil {
+		st.calledWith(interlock.From(ctx))
+	}
+	c.Busy = st.refuse(err, errp)
+	c.Refused = true
+	return ctx
+}
+
+// Done ends the directives, the lowest first. errp is a parameter and not a field of c, so
+// that the error is not allocated.
 func (c *Call) Done(errp *error) {
 	how := finished
 	if c.Refused {

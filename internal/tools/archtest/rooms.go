@@ -31,7 +31,9 @@ var Product = []Room{
 	{"engine/redisengine", "the engine on Redis and Valkey", []string{"engine", "internal/trace"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
 	{"engine/redisengine/goredis", "the same on a go-redis client", []string{"engine", "engine/redisengine"}, server},
 	{"engine/postgres", "the engine on PostgreSQL", []string{"engine", "internal/trace"}, []string{".", "guard", "engine/enginetest", "internal/testing/postgrestest", "internal/testing/faultnet"}},
-	{"engine/postgres/outbox", "messages that are sent if a transaction commits", []string{"."}, []string{"guard", "engine/postgres", "internal/testing/postgrestest"}},
+	{"engine/postgres/outbox", "messages written in the PostgreSQL transaction of their cause", []string{"."}, []string{"engine/postgres", "guard", "internal/testing/postgrestest"}},
+	{"engine/etcd", "the engine on etcd", []string{"engine", "internal/trace"}, []string{"engine/enginetest", "internal/testing/etcdtest", "internal/testing/faultnet", "."}},
+	{"engine/zookeeper", "the engine on Apache ZooKeeper", []string{"engine", "internal/trace"}, []string{"engine/enginetest", "engine/enginetest/history", "engine/memory", "internal/testing/zookeepertest", "internal/testing/faultnet", "."}},
 	{"engine/quorum", "one engine of several: a majority decides", []string{"engine"}, append([]string{".", "engine/memory"}, laws...)},
 	{"engine/standby", "one engine of two, with a switch between them", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
 	{"doctor", "advice on an engine's settings", []string{"engine"}, nil},
@@ -77,7 +79,10 @@ var Proof = []Room{
 
 // testers lists the packages that may import testing outside of a test. In any other
 // package it would add its flags to users' programs.
-var testers = []string{"engine/enginetest", "interlocktest", "internal/testing/redistest", "internal/testing/zookeepertest", "internal/testing/faultnet"}
+var testers = []string{
+	"engine/enginetest", "interlocktest", "internal/testing/redistest", "internal/testing/postgrestest", "internal/testing/etcdtest",
+	"internal/testing/zookeepertest", "internal/testing/faultnet",
+}
 
 // Of returns the room of a package, whose path is relative to the root.
 func Of(pkg string) (room Room, ok bool) {
