@@ -32,9 +32,10 @@ import (
 //
 // The policy applies with these exceptions. After an error nothing is kept, as if OnError
 // were Free, because the rollback undoes the record, too. OnDown has no effect: without the
-// database there is no work either. A duplicate of a transaction that has not ended waits
-// for its end if OnDuplicate is Wait, and is refused otherwise. Effects outside of the
-// database are not part of the transaction; use [Guard.Do] for those.
+// database there is no work either. But while the engine is down, a [Guard.Do] with OnDown
+// Open or Local may repeat the work. A duplicate of a transaction that has not ended waits for
+// its end if OnDuplicate is Wait, and is refused otherwise. Effects outside of the database
+// are not part of the transaction; use [Guard.Do] for those.
 func (g *Guard[T]) DoTx(ctx context.Context, tx engine.Tx, key Key, fn func(context.Context) (T, error)) (T, error) {
 	w := &txWork[T]{guard: g, tx: tx, call: call{core: g.core, key: key, start: time.Now(), askedEngine: true}}
 	g.tasks.Begin() // Close waits for this call

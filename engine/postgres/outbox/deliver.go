@@ -16,14 +16,14 @@ import (
 )
 
 // Deliver passes each message to send, until ctx is done; then it returns nil. Run it in
-// every process: one at a time delivers, under the lock "outbox:" and the table's name. send
-// returns nil when the message has arrived; otherwise the message is sent again, after a pause
-// that doubles up to ten minutes. The context of send ends if the lock is lost.
+// every process: one at a time delivers, under the lock that [Lock] describes. send returns
+// nil when the message has arrived; otherwise the message is sent again, after a pause that
+// doubles up to ten minutes. The context of send ends if the lock is lost.
 //
 // While the database or the engine of the client fails, Deliver retries. It returns an error
 // if that cannot help.
 func (o *Outbox) Deliver(ctx context.Context, client *interlock.Client, send func(context.Context, Message) error) error {
-	lock := client.Mutex(interlock.Key("outbox", o.table), interlock.WithName("outbox"))
+	lock := client.Mutex(interlock.Key("outbox", o.lock), interlock.WithName("outbox"))
 	for ctx.Err() == nil {
 		err := lock.Do(ctx, func(ctx context.Context) error { return o.deliver(ctx, send) })
 		var refused *permanentError

@@ -63,6 +63,7 @@ type Message struct {
 type Outbox struct {
 	pool     *pgxpool.Pool
 	table    string
+	lock     string
 	batch    int
 	poll     time.Duration
 	attempts int
@@ -84,6 +85,17 @@ func Table(name string) Option {
 }
 
 var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,39}\.)?[a-z_][a-z0-9_]{0,39}$`)
+
+// Lock sets which lock the delivering process holds: "outbox:" and name. Default: the names of
+// the database and the table, such as "shop.interlock_outbox". If databases of the same name
+// on several servers share an engine for locks, each needs another name: otherwise only one of
+// them is delivered at a time. It panics if name is empty.
+func Lock(name string) Option {
+	if name == "" {
+		panic("outbox: Lock: the name is empty")
+	}
+	return func(o *Outbox) { o.lock = name }
+}
 
 // Batch sets how many messages are read and recorded together. If the process dies, so many
 // may be sent again. Default: 100. It panics if n is below 1.
@@ -124,6 +136,9 @@ func New(pool *pgxpool.Pool, opts ...Option) *Outbox {
 	o := &Outbox{pool: pool, table: "interlock_outbox", batch: 100, poll: 500 * time.Millisecond, attempts: 20}
 	for _, opt := range opts {
 		opt(o)
+	}
+	if o.lock == "" {
+		o.lock = pool.Config().ConnConfig.Database + "." + o.table
 	}
 	if o.log == nil {
 		o.log = slog.Default()

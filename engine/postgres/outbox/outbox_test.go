@@ -275,6 +275,17 @@ func TestOutbox(t *testing.T) {
 			t.Errorf("the second process got %q, want c", got)
 		}
 	})
+	t.Run("two databases that share an engine are both delivered", func(t *testing.T) {
+		t.Parallel()
+		one, two, client := open(t), open(t), interlock.New(nil)
+		first, second := newConsumer(), newConsumer()
+		one.deliver(t, client, first.send)
+		two.deliver(t, client, second.send)
+		one.add(t, outbox.Message{Body: []byte("a")})
+		two.add(t, outbox.Message{Body: []byte("b")})
+		first.await(t, 1)
+		second.await(t, 1)
+	})
 	t.Run("a missing table is an error that says what to do", func(t *testing.T) {
 		t.Parallel()
 		b := open(t)
