@@ -15,8 +15,8 @@ import (
 // of time, across all processes. Every execution takes one unit. The unit counts until
 // its window ends, whether the execution succeeds or fails, unless it is given back.
 //
-// The engine's clock decides which window it is. An engine that loses its data, or a
-// failover that loses the last writes, forgets the units with it.
+// The engine's clock decides which window it is. If the engine loses its data, or a failover
+// loses the last writes, the lost units no longer count.
 type Quota struct {
 	core   *core
 	key    string // prefix included
@@ -68,8 +68,8 @@ func (q *Quota) Do(ctx context.Context, fn func(context.Context) error) error {
 	return err
 }
 
-// GiveBack marks the error of an execution that did not happen, so that [Quota.Do] gives
-// its unit back. It returns nil if err is nil.
+// GiveBack wraps err to report that nothing was executed, so that [Quota.Do] gives the unit
+// back. It returns nil if err is nil.
 func GiveBack(err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +83,7 @@ func GivesBack(err error) bool {
 	return errors.As(err, &aborted)
 }
 
-// An abortedError is the error of an execution that did not happen.
+// An abortedError is an error that GiveBack wrapped.
 type abortedError struct{ error }
 
 // Unwrap returns the error that GiveBack was called with.
@@ -93,9 +93,9 @@ func (e *abortedError) Unwrap() error { return e.error }
 // retry. With the option [Wait], it waits for a unit that becomes free in that time.
 //
 // If a reply of the engine is lost, Take asks again without taking a second unit. After 2
-// seconds it gives up, with an error that matches [ErrOutcomeUnknown]. Then it tries to
-// give the unit back, for a minute. If that fails as well, the unit counts although nothing
-// was executed.
+// seconds it returns an error that matches [ErrOutcomeUnknown]. In the background, the client
+// then tries for another minute to give the unit back. If that fails as well, the unit counts
+// although nothing was executed.
 func (q *Quota) Take(ctx context.Context) (*QuotaUnit, error) {
 	if q.opts.bounded && q.opts.wait > 0 {
 		var cancel context.CancelFunc
@@ -151,9 +151,9 @@ func (q *Quota) Usage(ctx context.Context) (QuotaUsage, error) {
 	return q.usage(r, use), err
 }
 
-// ask sends a request for a unit. If the engine's clock is in another calendar window, it
-// asks again for that one. It does so twice, because a window may end between two
-// requests.
+// ask sends a request for a unit, or only for the usage if t has no attempt. If the engine's
+// clock is in another calendar window, it asks again for that one. It does so twice, because
+// a window may end between two requests.
 func (q *Quota) ask(ctx context.Context, t *taking) (engine.Quota, engine.Usage, error) {
 	switch {
 	case q.opts.err != nil:
@@ -171,8 +171,8 @@ func (q *Quota) ask(ctx context.Context, t *taking) (engine.Quota, engine.Usage,
 		case !use.Outside:
 			return r, use, nil
 		case tries == 3:
-			return r, use, fmt.Errorf("interlock: quota %q: %w: the engine's clock is at %v, which is in another window than %v a moment before",
-				q.key, ErrUnavailable, use.Now, now)
+			return r, use, fmt.Errorf("interlock: quota %q: %w: the engine's clock moved from %v to %v, into another window, during the call; check the clock of its server",
+				q.key, ErrUnavailable, now, use.Now)
 		}
 		now = use.Now
 	}
@@ -269,7 +269,7 @@ type QuotaError struct {
 	Limit      int
 	Used       int
 	RetryAfter time.Duration // until a unit becomes free
-	Err        error         // why the wait ended; nil after one attempt
+	Err        error         // why the wait was cut short, or nil
 }
 
 // Error implements error.
@@ -285,5 +285,5 @@ func (e *QuotaError) Error() string {
 // Is makes every QuotaError match [ErrQuota].
 func (e *QuotaError) Is(target error) bool { return target == ErrQuota }
 
-// Unwrap returns why the wait ended.
+// Unwrap returns why the wait was cut short, or nil.
 func (e *QuotaError) Unwrap() error { return e.Err }
