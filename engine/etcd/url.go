@@ -58,7 +58,7 @@ func parseURL(text string) (*address, error) {
 	return a, nil
 }
 
-var errURL = errors.New("etcd: the URL cannot be read: it looks like etcd://user:password@host:2379, " +
+var errURL = errors.New("etcd: the URL cannot be read: write it like etcd://user:password@host:2379, " +
 	"with special characters escaped, as %40 for @")
 
 // split returns the URL with its first host, and the other hosts: package url knows only
@@ -85,7 +85,7 @@ func (a *address) read(u *url.URL, others []string) error {
 	}
 	switch {
 	case *u == (url.URL{}): // often a variable that is not set
-		return errors.New("is empty: it looks like etcd://localhost:2379")
+		return errors.New("is empty: write it like etcd://localhost:2379")
 	case u.Scheme != "etcd" && u.Scheme != "etcds":
 		return fmt.Errorf("begins with %q: begin it with etcd://, or with etcds:// for TLS", u.Scheme+":")
 	case strings.Trim(u.Path, "/") != "":
@@ -106,7 +106,7 @@ func (a *address) read(u *url.URL, others []string) error {
 // endpoint adds a member.
 func (a *address) endpoint(host string) error {
 	if host == "" {
-		return errors.New("lacks a host: it looks like etcd://host1:2379,host2:2379")
+		return errors.New("lacks a host: write it like etcd://host1:2379,host2:2379")
 	}
 	if _, _, err := net.SplitHostPort(host); err != nil {
 		host = net.JoinHostPort(strings.Trim(host, "[]"), "2379")

@@ -80,7 +80,7 @@ type address struct {
 	mode    bool // the URL says how to execute statements
 }
 
-var errURL = errors.New("postgres: the URL cannot be read: it looks like postgres://user:password@host:5432/db, " +
+var errURL = errors.New("postgres: the URL cannot be read: write it like postgres://user:password@host:5432/db, " +
 	"with special characters escaped, as %40 for @")
 
 // parse reads a URL. Its errors do not repeat the URL, which may hold a password.

@@ -27,7 +27,7 @@ import (
 func TestBadURLs(t *testing.T) {
 	t.Parallel()
 	for url, hint := range map[string]string{
-		"":                            "is empty: it looks like redis://",
+		"":                            "is empty: write it like redis://",
 		"localhost:6379":              "redis://",
 		"http://localhost":            `"http:"`,
 		"redis://":                    "names no server",

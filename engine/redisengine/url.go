@@ -28,7 +28,7 @@ type address struct {
 	dialTimeout time.Duration
 	options     []Option
 
-	main             string // the sentinels' name of the primary
+	main             string // the name by which the sentinels know the primary
 	sentinelUser     string
 	sentinelPassword string
 
@@ -79,7 +79,7 @@ func parse(text string) (*address, error) {
 	for _, read := range []func(*url.URL) error{a.scheme, a.server, a.others(others), a.path, a.parameters} {
 		err := read(u)
 		switch {
-		case err != nil && u.User == nil && strings.Contains(text, "@"): // a part of the password may look like a path
+		case err != nil && u.User == nil && strings.Contains(text, "@"): // an unescaped /, ? or # in the password ended the host, so u has no user
 			return nil, errURL
 		case err != nil:
 			return nil, fmt.Errorf("redis: the URL %w", err)
@@ -88,7 +88,7 @@ func parse(text string) (*address, error) {
 	return a, nil
 }
 
-var errURL = errors.New("redis: the URL cannot be read: it looks like redis://user:password@host:6379/0, " +
+var errURL = errors.New("redis: the URL cannot be read: write it like redis://user:password@host:6379/0, " +
 	"with special characters escaped, as %40 for @")
 
 // split returns the URL with its first host, and the other hosts: package url knows only
@@ -102,7 +102,7 @@ func split(text string) (first string, others []string) {
 	if end < 0 {
 		end = len(rest)
 	}
-	// The last @ ends the user: a password may contain one that is not escaped.
+	// The last @ ends the user and password: a password may contain an unescaped @.
 	begin := strings.LastIndexByte(rest[:end], '@') + 1
 	hosts := strings.Split(rest[begin:end], ",")
 	return scheme + "://" + rest[:begin] + hosts[0] + rest[end:], hosts[1:]
@@ -120,7 +120,7 @@ func (a *address) scheme(u *url.URL) error {
 		scheme, secure = "redis"+rest, true
 	}
 	if *u == (url.URL{}) { // often a variable that is not set
-		return errors.New("is empty: it looks like redis://localhost:6379")
+		return errors.New("is empty: write it like redis://localhost:6379")
 	}
 	if a.topology = schemes[scheme]; a.topology == "" {
 		return fmt.Errorf("begins with %q: begin it with redis://, redis+sentinel:// or redis+cluster://, or with rediss for TLS", u.Scheme+":")
@@ -137,7 +137,7 @@ func (a *address) scheme(u *url.URL) error {
 // server reads the first host, and the user and password for all.
 func (a *address) server(u *url.URL) error {
 	if u.Hostname() == "" {
-		return fmt.Errorf("names no server: it looks like %s://host:%s", u.Scheme, a.port())
+		return fmt.Errorf("names no server: write it like %s://host:%s", u.Scheme, a.port())
 	}
 	port := u.Port()
 	if port == "" {
@@ -184,7 +184,7 @@ func (a *address) path(u *url.URL) error {
 	path := strings.Trim(u.Path, "/")
 	if a.topology == engine.Sentinel {
 		if a.main, path, _ = strings.Cut(path, "/"); a.main == "" {
-			return errors.New("does not name the primary of the sentinels: it looks like redis+sentinel://host1,host2,host3/mymaster/0")
+			return errors.New("does not name the primary of the sentinels: write it like redis+sentinel://host1,host2,host3/mymaster/0")
 		}
 	}
 	if path == "" {
@@ -201,12 +201,12 @@ func (a *address) path(u *url.URL) error {
 	return nil
 }
 
-// parameters reads the query. An unknown parameter is an error, because a misspelt
+// parameters reads the query. An unknown parameter is an error. Otherwise a misspelt
 // timeout would go unnoticed.
 func (a *address) parameters(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return errors.New("has parameters that cannot be read: they look like ?timeout=2s&client_name=shop")
+		return errors.New("has parameters that cannot be read: write them like ?timeout=2s&client_name=shop")
 	}
 	for name, values := range query {
 		set, ok := parameters[name]
@@ -318,8 +318,8 @@ func ackTimeoutParameter(a *address, v string) error {
 	return err
 }
 
-// sentinelParameter returns a parameter that only sentinels have. Sentinels do not share
-// the users of the servers.
+// sentinelParameter returns a parameter that only URLs of sentinels may have. Sentinels have
+// users and passwords of their own, apart from those of the servers.
 func sentinelParameter(set func(*address, string)) func(*address, string) error {
 	return func(a *address, v string) error {
 		if a.topology != engine.Sentinel {
