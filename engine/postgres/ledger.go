@@ -81,7 +81,7 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 	return l.read(ctx, key, l.call("erase", key, []byte(key), l.wait()))
 }
 
-// codeRecordLocked is the state that the function erase returns for a locked key.
+// codeRecordLocked is the state that the SQL function erase returns for a locked key.
 const codeRecordLocked = 6
 
 // read runs a call that returns one record or none.
@@ -117,7 +117,7 @@ func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
 	return l.notices.subscribe(topic("r", key))
 }
 
-// A recordAnswer is a record as the function snapshot returns it.
+// A recordAnswer is a record as the SQL function snapshot returns it.
 type recordAnswer struct {
 	state, fence, began, age, left int64
 	fingerprint, result            []byte

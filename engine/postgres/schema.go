@@ -53,7 +53,8 @@ var files embed.FS
 // sources are the files of a migration, in order. All of them may run again.
 var sources = []string{"tables", "common", "locks", "operator", "records", "quotas"}
 
-// sweeps says which rows of a table have expired.
+// sweeps are the tables for which definition repeats sweep.sql, each with the condition under
+// which a row x has expired at the time t.
 var sweeps = []struct{ table, expired string }{
 	{"hold", "x.expires <= t"},
 	{"waiter", "x.expires + x.lease <= t"},
