@@ -41,12 +41,13 @@ func (s *sideState) health(ctx context.Context) (h engine.Health) {
 // notices returns what an operator should know.
 func (s State) notices() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	say("the %v is active (epoch %d)", s.Side, s.Epoch)
+	if s.Side == Local {
+		say("degraded: neither side is active (epoch %d); every process has its own locks, and does not see those of others", s.Epoch)
+	} else {
+		say("the %v is active (epoch %d)", s.Side, s.Epoch)
+	}
 	if s.Epoch > 0 {
 		say("switched at %s by %s", s.Since.Format("2006-01-02 15:04:05"), s.By)
-	}
-	if s.Side == Local {
-		say("degraded: every process has its own locks, and does not see those of others")
 	}
 	if s.Alone {
 		say("this process has degraded on its own, because it reaches neither side")
