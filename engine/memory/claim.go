@@ -14,8 +14,8 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 	if s.abandoned(attemptKey{key: c.Key, attempt: c.Attempt}, now) {
 		return engine.Record{}, engine.ErrAbandoned
 	}
-	// The answer contains c's fingerprint where it equals the record's: reading the
-	// record's would cost a cache miss.
+	// fingerprint is the one in the answer. A new record has c's: reading the record's would
+	// cost a cache miss.
 	r, fingerprint := s.record(c.Key, hash, now), c.Fingerprint
 	switch {
 	case r == nil:
@@ -58,8 +58,8 @@ func (s *shard) takeOver(r *record, c *engine.Claim, now int64) {
 	r.tookOver = true
 }
 
-// begin starts a claim of r with a new fence. It also schedules the record, whose expiry
-// is known only now.
+// begin starts a claim of r with a new fence. The claim sets the expiry of the record, so
+// begin also moves the record to the bucket of that expiry.
 func (s *shard) begin(r *record, c *engine.Claim, now int64) {
 	s.capacity.bytes.Add(-int64(len(r.result())))
 	r.begin(c, now)
