@@ -85,7 +85,7 @@ func (k *call) callerError(ctx context.Context, err error) error {
 // resolver, it asks again to take that claim over.
 func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	c := k.core
-	if !local && c.skipsOutages() { // never for an in-process engine: even a full one answers from its records
+	if !local && c.runsWhileDown() { // never for an in-process engine: even a full one answers from its records
 		if err := c.knownDown(k.hash); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 // fail. Then a background task probes the node until it answers. Keys on other nodes stay
 // guarded.
 type outages struct {
-	count atomic.Int32 // the size of byNode, so that a call without an outage takes no lock
+	count atomic.Int32 // the size of byNode; while it is zero, calls need not lock mu
 
 	mu     sync.Mutex
 	byNode map[string]*outage
@@ -66,8 +66,8 @@ func (o *outages) lasts(node string, down *outage) bool {
 	return o.byNode[node] == down
 }
 
-// skipsOutages reports whether calls run without the engine while it is down.
-func (c *core) skipsOutages() bool { return c.policy.OnDown != Closed && !c.inProcess }
+// runsWhileDown reports whether calls run without the engine while it is down.
+func (c *core) runsWhileDown() bool { return c.policy.OnDown != Closed && !c.inProcess }
 
 // knownDown returns why the node that keeps a key is down, or nil.
 func (c *core) knownDown(key string) error {
@@ -81,7 +81,7 @@ func (c *core) knownDown(key string) error {
 // background task probes it.
 func (c *core) noteAnswer(key string, err error) {
 	switch {
-	case !c.skipsOutages():
+	case !c.runsWhileDown():
 	case isDown(err):
 		node := c.nodeOf(key)
 		if down := c.outages.begin(node, err); down != nil {
@@ -92,7 +92,7 @@ func (c *core) noteAnswer(key string, err error) {
 	}
 }
 
-// probe looks the key up twice per LocalCache. It stops when the node answers, when a
+// probe looks the key up every half of [Policy.LocalCache]. It stops when the node answers, when a
 // call has found the node up, or when the guard is closed.
 func (c *core) probe(node, key string, down *outage) {
 	tick := time.NewTicker(max(c.policy.LocalCache/2, time.Millisecond))
