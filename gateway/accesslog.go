@@ -37,8 +37,7 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	if s != nil {
 		name = s.rule.Do.Name
 	}
-	// The sample comes after Enabled: a line that the level drops must not count as
-	// skipped.
+	// Sampling comes after Enabled: a line that the level drops must not count as skipped.
 	kind := string(res.code)
 	if kind == "" {
 		kind = outcome
@@ -51,7 +50,7 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 		}
 	}
 	if res.code == interlockhttp.UpstreamUnknown {
-		ctx = logs.Every(ctx) // operators search for these lines one by one
+		ctx = logs.Every(ctx) // the handler must not skip it: operators search for each of these lines
 	}
 	attrs := []slog.Attr{
 		slog.String("method", x.request.Method), slog.String("path", x.request.URL.Path), slog.Int("status", x.response.status),
@@ -72,19 +71,20 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// A logKey is what similar lines share. There are at most three for each rule.
+// A logKey identifies lines that are sampled together. Each rule has at most three, one per
+// kind in outages.
 type logKey struct {
 	rule string
 	kind string // the code of the problem, or else the outcome
 }
 
-// outages are the kinds of lines of which one per second and rule is enough: during an
+// outages are the kinds of lines that are limited to one per second and rule. During an
 // outage of the engine or upstream, and while requests pass unguarded, each request would
 // write the same line. Stats counts unguarded requests.
 var outages = map[string]bool{string(interlockhttp.StoreUnavailable): true, string(interlockhttp.UpstreamUnreachable): true, "unguarded": true}
 
-// causeText returns the text of the cause, with hashes in place of the keys of all rules
-// and of the holder. Knowing a holder's id is enough to release its lock.
+// causeText returns the text of the cause. Hashes replace the holder's id and the keys of
+// all rules. A reader who knows a holder's id could release its lock.
 func (res *result) causeText() string {
 	text := res.cause.Error()
 	var busy *interlock.ContendedError
