@@ -25,14 +25,15 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // refuse handles a call that does not run. It stores the error in *errp, panics, or
-// reports that the call is skipped: the function returns no error, but zero values or the
-// results of its fallback.
+// reports that the call is skipped. A skipped function returns no error, but zero values or
+// the results of its fallback.
 //
-// The directive chooses what happens to contended and duplicate calls, and to those beyond a
-// limit. Any other failure is
-// stored in *errp. A function without an error result cannot return it: with skip or call
-// the function is skipped, unless the failure is a mistake in the program. Otherwise
-// refuse panics, also if the engine is down.
+// The directive chooses what happens to contended calls, to duplicates, and to calls beyond a
+// limit. Any other failure is stored in *errp.
+//
+// A function without an error result has a nil errp. If its directive says skip or call,
+// refuse skips the function, unless the failure is a mistake in the program. Otherwise
+// refuse panics, even if the only failure is that the engine is down.
 func (st *state) refuse(err error, errp *error) (skipped bool) {
 	contended := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate) || errors.Is(err, interlock.ErrQuota)
 	skips := st.rule.OnTimeout == rule.Zero || st.rule.OnTimeout == rule.Call || st.rule.OnDuplicate == rule.Skip
