@@ -34,7 +34,7 @@ func (s *splicer) line(pos token.Pos) string {
 	p := s.fset.PositionFor(pos, true)
 	name := ""
 	if s.mapped {
-		name = p.Filename // the current name may differ
+		name = p.Filename // without a name, that of the previous line directive would apply
 	}
 	if p.Column == 0 {
 		return fmt.Sprintf("/*line %s:%d*/", name, p.Line)
