@@ -1,6 +1,6 @@
 package i18n
 
-// The texts of the demo's page in the terminal.
+// The texts that interlock demo prints in the terminal about its page.
 var (
 	FlagListen = Text{
 		"loopback address of the page; port 0: any free port",
@@ -43,7 +43,7 @@ var (
 
 	PortTaken = Text{"cannot listen on %s: %v", "无法监听 %s：%v"}
 	PortHint  = Text{
-		"use --listen 127.0.0.1:0 for any free port, another port, or --no-page",
+		"use another port, --listen 127.0.0.1:0 for any free port, or --no-page",
 		"用 --listen 127.0.0.1:0 任选空闲端口，或换一个端口，或用 --no-page",
 	}
 	NotLoopback = Text{
