@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// counts are what a server has done since it started. A count that the server does not tell
-// is NaN.
+// counts are what a server has done since it started. A count that the server does not
+// report is NaN.
 type counts struct {
 	requests     float64 // messages from clients
 	transactions float64 // commits, proposals or changes, as the server numbers them
 	syncs        float64 // of its log, to disk
 }
 
-// untold is a count that the server does not tell.
-var untold = math.NaN()
+// unreported is a count that the server does not report.
+var unreported = math.NaN()
 
 func (c counts) minus(other counts) counts {
 	return counts{c.requests - other.requests, c.transactions - other.transactions, c.syncs - other.syncs}
@@ -28,7 +28,7 @@ func (c counts) over(n int) counts {
 	return counts{c.requests / float64(n), c.transactions / float64(n), c.syncs / float64(n)}
 }
 
-// cells prints the counts.
+// cells formats the counts as cells of a table.
 func (c counts) cells() []string {
 	var cells []string
 	for _, v := range []float64{c.requests, c.transactions, c.syncs} {
@@ -45,9 +45,9 @@ func (c counts) cells() []string {
 // connections and prepared statements exist.
 const unmeasured = 2
 
-// countCycles returns what one cycle of a contender costs the server, with g workers. The
-// server may count only when a client disconnects. So two clients are compared, of which
-// the second makes n more cycles per worker.
+// countCycles returns what one cycle of a contender costs the server, with g workers. Some
+// servers update their counts only when a client disconnects. So countCycles compares two
+// clients, of which the second makes n more cycles per worker.
 func (b *backend) countCycles(ctx context.Context, c contender, g, n int) (counts, error) {
 	few, err := b.countClient(ctx, c, g, unmeasured)
 	if err != nil {
@@ -60,8 +60,8 @@ func (b *backend) countCycles(ctx context.Context, c contender, g, n int) (count
 	return many.minus(few).over(g * n), nil
 }
 
-// countClient returns what a client costs that connects, makes n cycles in each of g
-// workers, and disconnects.
+// countClient returns what one client costs the server. The client connects, makes n cycles
+// in each of g workers, and disconnects.
 func (b *backend) countClient(ctx context.Context, c contender, g, n int) (counts, error) {
 	before, err := b.count(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *backend) countClient(ctx context.Context, c contender, g, n int) (count
 		w := &each[i]
 		w.fill(i)
 		all.Go(func() {
-			for range n { // of one key, whose nodes or rows exist after the first
+			for range n { // always with one key: after the first cycle, its nodes or rows exist
 				if err := l.cycle(ctx, w.keys[0]); err != nil {
 					w.failures.add(err)
 				}
@@ -110,7 +110,7 @@ func sumSamples(text, metric string) float64 {
 		}
 	}
 	if !found {
-		return untold
+		return unreported
 	}
 	return sum
 }
@@ -124,7 +124,7 @@ func monitorValue(text, name string) float64 {
 			}
 		}
 	}
-	return untold
+	return unreported
 }
 
 // lastTransaction returns the number of the last transaction in the answer to ZooKeeper's
@@ -132,7 +132,7 @@ func monitorValue(text, name string) float64 {
 func lastTransaction(text string) float64 {
 	id, err := strconv.ParseUint(strings.TrimPrefix(fieldAfter(text, "Zxid:"), "0x"), 16, 64)
 	if err != nil {
-		return untold
+		return unreported
 	}
 	return float64(id & math.MaxUint32)
 }

@@ -47,7 +47,7 @@ func startEtcdBackend(_ context.Context, synced bool) (*backend, error) {
 	}
 	if text, err := fetch("http://" + m.Addr() + "/version"); err == nil {
 		var v struct{ Etcdserver string }
-		_ = json.Unmarshal([]byte(text), &v) // the version is a remark
+		_ = json.Unmarshal([]byte(text), &v) // without a version, the name is enough
 		b.name += " " + v.Etcdserver
 	}
 	return b, nil

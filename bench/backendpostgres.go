@@ -168,7 +168,7 @@ func (p *postgresServer) count(ctx context.Context) (counts, error) {
 // parsePostgresCounts reads a row of two counters, as psql prints it.
 func parsePostgresCounts(text string, requests int64) (counts, error) {
 	commits, syncs, ok := strings.Cut(text, "|")
-	c := counts{requests: float64(requests), transactions: untold, syncs: untold}
+	c := counts{requests: float64(requests), transactions: unreported, syncs: unreported}
 	var err error
 	if c.transactions, err = strconv.ParseFloat(commits, 64); err != nil || !ok {
 		return c, fmt.Errorf("%q is not a row of two counters", text)

@@ -22,7 +22,7 @@ func startRedisBackend(ctx context.Context, synced bool) (*backend, error) {
 	b := &backend{name: "Redis " + plain.version(ctx), stop: plain.end, peer: onRedisRow}
 	servers := []*server{plain}
 	b.count = func(ctx context.Context) (counts, error) {
-		c := counts{transactions: untold, syncs: untold}
+		c := counts{transactions: unreported, syncs: unreported}
 		for _, s := range servers {
 			u, err := s.readUsage(ctx)
 			if err != nil {

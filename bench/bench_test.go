@@ -275,7 +275,7 @@ func TestAGatewayIsComparedWithABareProxy(t *testing.T) {
 	if err := bench(t.Context(), []string{"-short", "-parts", "gateway"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"### The gateway", "| httputil.ReverseProxy |", "| Interlock, no rule matches |", "| Interlock, once, Redis |", "of a bare reverse proxy's requests"} {
+	for _, want := range []string{"### The gateway", "| httputil.ReverseProxy |", "| Interlock, no rule matches |", "| Interlock, once, Redis |", "requests per second of CPU time as a bare reverse proxy"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -86,13 +86,13 @@ syncs_count 7e+00
 	const monitor = "zk_version\t3.8.0-1, built on 2022\nzk_packets_received\t1234\nzk_packets_received_more\t9\n"
 	const status = "Zookeeper version: 3.8.0-1\nZxid: 0x30000000a\nMode: standalone\n"
 	for name, c := range map[string]struct{ got, want float64 }{
-		"samples of all labels are added":           {sumSamples(metrics, "requests_total"), 5.5},
-		"a sample without labels is read":           {sumSamples(metrics, "syncs_count"), 7},
-		"a metric that is absent is untold":         {sumSamples(metrics, "requests"), untold},
-		"a value of mntr is read":                   {monitorValue(monitor, "zk_packets_received"), 1234},
-		"a value that mntr lacks is untold":         {monitorValue(monitor, "zk_packets"), untold},
-		"elections are not counted in transactions": {lastTransaction(status), 10},
-		"a status without a transaction is untold":  {lastTransaction("Mode: standalone"), untold},
+		"samples of all labels are added":              {sumSamples(metrics, "requests_total"), 5.5},
+		"a sample without labels is read":              {sumSamples(metrics, "syncs_count"), 7},
+		"a metric that is absent is unreported":        {sumSamples(metrics, "requests"), unreported},
+		"a value of mntr is read":                      {monitorValue(monitor, "zk_packets_received"), 1234},
+		"a value that mntr lacks is unreported":        {monitorValue(monitor, "zk_packets"), unreported},
+		"elections are not counted in transactions":    {lastTransaction(status), 10},
+		"a status without a transaction is unreported": {lastTransaction("Mode: standalone"), unreported},
 	} {
 		if c.got != c.want && !(math.IsNaN(c.got) && math.IsNaN(c.want)) {
 			t.Errorf("%s: %v, want %v", name, c.got, c.want)
@@ -109,8 +109,8 @@ syncs_count 7e+00
 			}
 		}
 	})
-	t.Run("an untold count stays untold and is printed as a dash", func(t *testing.T) {
-		c := counts{40, untold, 10}.minus(counts{20, untold, 11}).over(10)
+	t.Run("an unreported count stays unreported and is printed as a dash", func(t *testing.T) {
+		c := counts{40, unreported, 10}.minus(counts{20, unreported, 11}).over(10)
 		if got, want := strings.Join(c.cells(), " "), "2.00 – 0.00"; got != want {
 			t.Errorf("printed %q, want %q", got, want)
 		}

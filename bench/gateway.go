@@ -23,10 +23,10 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// The targets of a saturated gateway: its rate, divided by that of a bare reverse proxy.
+// The targets: the rate of a saturated gateway, divided by that of a bare reverse proxy.
 const (
-	leastPassed  = 0.8
-	leastGuarded = 0.5
+	leastPassed  = 0.8 // for requests that match no rule
+	leastGuarded = 0.5 // for requests that match the rule once
 )
 
 // The rows of the table about the gateway.
@@ -278,15 +278,16 @@ func (p plan) measureGateway(ctx context.Context, out io.Writer, s *server, g in
 	}{{passedRow, leastPassed}, {onceInProcessRow, leastGuarded}, {onceOnRedisRow, leastGuarded}} {
 		if r := f.find(x.row); r != nil && len(r.ratio) > 0 {
 			got := f.cpuRatio(r)
-			b.check(got >= x.least, "%s: at least %.1f of a bare reverse proxy's requests per processor time: %.2f (by the clock %.2f)", x.row, x.least, got, median(r.ratio))
+			b.check(got >= x.least, "%s: at least %.1f× as many requests per second of CPU time as a bare reverse proxy: %.2f× (per second: %.2f×)", x.row, x.least, got, median(r.ratio))
 		}
 	}
 	proxyingTable(f, g, p).print(out)
 	return nil
 }
 
-// cpuRatio returns the ratio of requests per processor time to the baseline. If no other program
-// uses the processors, it equals the ratio of requests per second.
+// cpuRatio returns the row's requests per second of CPU time, divided by those of the
+// baseline. If no other program uses the processors, it equals the ratio of requests per
+// second.
 func (f *group) cpuRatio(r *row) float64 {
 	base := f.find(f.base)
 	if base == nil || base.cycles == 0 || r.cycles == 0 {
@@ -298,7 +299,7 @@ func (f *group) cpuRatio(r *row) float64 {
 
 func proxyingTable(f *group, g int, p plan) *table {
 	t := &table{
-		title:   fmt.Sprintf("The gateway: %d clients, client, gateway and service on this machine", g),
+		title:   fmt.Sprintf("The gateway: %d clients; clients, gateway and service run on this machine", g),
 		columns: []string{"", "requests/s", "× " + f.base, "× by CPU", "p50 µs", "p99 µs", "CPU µs", "allocs", "commands sent", "Redis CPU µs"},
 	}
 	var foreign []float64

@@ -63,7 +63,7 @@ func clientLocks(e engine.Engine, end func() error, opts ...interlock.Option) lo
 	}
 }
 
-// cycleOf returns the cycle of a lock.
+// cycleOf returns a cycle that calls lock, and then the unlock function that lock returned.
 func cycleOf(lock func(context.Context, string) (func() error, error)) func(context.Context, string) error {
 	return func(ctx context.Context, key string) error {
 		unlock, err := lock(ctx, key)

@@ -40,7 +40,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// span prints the smallest and the largest value.
+// span formats the smallest and the largest value as a range.
 func span(values []float64, format string) string {
 	if len(values) == 0 {
 		return "–"
@@ -48,10 +48,10 @@ func span(values []float64, format string) string {
 	return fmt.Sprintf(format+"–"+format, slices.Min(values), slices.Max(values))
 }
 
-// thousands prints a rate in thousands.
+// thousands formats a rate in thousands.
 func thousands(perSecond float64) string { return fmt.Sprintf("%.1f k", perSecond/1000) }
 
-// micros prints a duration in microseconds.
+// micros formats a duration in microseconds.
 func micros(d time.Duration) string {
 	us := float64(d) / float64(time.Microsecond)
 	if us < 10 {
@@ -60,7 +60,7 @@ func micros(d time.Duration) string {
 	return fmt.Sprintf("%.0f", us)
 }
 
-// per prints v divided by n.
+// per formats v divided by n.
 func per(v float64, n int) string {
 	if n == 0 {
 		return "–"
