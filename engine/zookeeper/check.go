@@ -2,10 +2,9 @@ package zookeeper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // usable returns an error if ctx is done or the engine is closed.
@@ -34,45 +33,13 @@ func (e *Engine) checkKey(ctx context.Context, key string) error {
 	return nil
 }
 
-// checkRequest refuses an invalid request.
-func (e *Engine) checkRequest(ctx context.Context, r *engine.Request) error {
+// check refuses a call with invalid arguments, or a key that cannot be used.
+func (e *Engine) check(ctx context.Context, key string, invalid error) error {
 	if err := e.usable(ctx); err != nil {
 		return err
 	}
-	if r.Key == "" || r.Holder == "" || r.Attempt == "" || r.Lease <= 0 {
-		return incompleteError(r)
+	if invalid != nil {
+		return keystate.Named("zookeeper", invalid)
 	}
-	return e.checkKey(ctx, r.Key)
-}
-
-// checkAcquire is checkRequest for Acquire.
-func (e *Engine) checkAcquire(ctx context.Context, r *engine.Request) error {
-	switch {
-	case r.Kind >= engine.Latch:
-		return fmt.Errorf("zookeeper: a %s has no holder: count down the latch at %q instead", r.Kind, r.Key)
-	case r.Kind == engine.Permit && r.Limit <= 0:
-		return limitError(r)
-	}
-	return e.checkRequest(ctx, r)
-}
-
-// checkCountDown refuses an invalid count, which needs neither holder nor attempt.
-func (e *Engine) checkCountDown(ctx context.Context, r *engine.Request) error {
-	switch {
-	case r.Limit <= 0:
-		return limitError(r)
-	case r.Lease <= 0:
-		return fmt.Errorf("zookeeper: the count for %q has no lease: set a Lease above zero", r.Key)
-	}
-	return e.checkKey(ctx, r.Key)
-}
-
-// limitError is the error of a semaphore or latch that no request could ever pass.
-func limitError(r *engine.Request) error {
-	return fmt.Errorf("zookeeper: the %s at %q has a limit of %d: set its Limit to 1 or more", r.Kind, r.Key, r.Limit)
-}
-
-// unsupportedFence is the error of raising the fence of a lock with several holders.
-func unsupportedFence(k engine.Kind) error {
-	return fmt.Errorf("zookeeper: the fence of a %s lock cannot be raised: %w", k, errors.ErrUnsupported)
+	return e.checkKey(ctx, key)
 }

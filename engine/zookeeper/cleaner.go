@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 const (
@@ -33,12 +35,12 @@ type documentName struct{ dir, key string }
 
 // schedule looks at a document again when it should be empty.
 func (c *cleaner) schedule(dir, key string, n *node) {
-	last := n.state.lasts()
-	if last == 0 && !n.state.vacant() {
+	last := n.state.Lasts()
+	if last == 0 && !n.state.Vacant() {
 		return // it does not expire
 	}
-	wait := min(duration(last-n.at.now), longWait) + slack
-	if n.state.vacant() && !removable(n.state, moment{zxid: n.at.zxid + 1}) { // it stays for the fences that it has reserved
+	wait := min(keystate.Duration(last-n.at.Now), longWait) + slack
+	if n.state.Vacant() && !keystate.Removable(n.state, keystate.Moment{ID: n.at.ID + 1}) { // it stays for the fences that it has reserved
 		wait = time.Minute
 	}
 	c.mu.Lock()
@@ -88,7 +90,7 @@ func (e *Engine) clean() {
 			}
 			if now.Sub(lastSweep) >= sweepEvery {
 				lastSweep = now
-				e.tasks.start(func() { e.sweep(ctx) }) // may take minutes
+				e.tasks.Start(func() { e.sweep(ctx) }) // may take minutes
 			}
 		}
 	}
@@ -96,7 +98,7 @@ func (e *Engine) clean() {
 
 // tidy removes a document if nothing is left in it, or schedules it again.
 func (e *Engine) tidy(ctx context.Context, d documentName) {
-	if _, err := e.run(ctx, d.dir, d.key, command{Do: doTidy}); errors.Is(err, errClosed) {
+	if _, err := e.run(ctx, d.dir, d.key, keystate.Command{Do: keystate.DoTidy}); errors.Is(err, errClosed) {
 		return
 	}
 	if n := e.cache.get(e.path(d.dir, d.key)); n != nil {
@@ -112,7 +114,7 @@ func (e *Engine) sweep(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	for _, dir := range []string{locksDir, recordsDir, quotasDir, clientsDir, resultsDir} {
+	for _, dir := range []string{keystate.Locks, keystate.Records, keystate.Quotas, keystate.Clients, resultsDir} {
 		for n := range buckets {
 			names, err := e.children(e.bucket(dir, n))
 			if dir == resultsDir {

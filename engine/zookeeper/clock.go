@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // A clock reads the time of the leader. ZooKeeper has no request for it, but tells when a
@@ -17,52 +19,52 @@ type clock struct {
 	mu      sync.Mutex
 	next    *reading // the request that has not been sent
 	running bool
-	latest  moment // the latest moment that was seen
+	latest  keystate.Moment // the latest moment that was seen
 }
 
 // A reading is one request for the time, and its answer.
 type reading struct {
 	done chan struct{} // closed when the answer is there
-	at   moment
+	at   keystate.Moment
 	err  error
 }
 
 // saw notes a moment of a reply.
-func (k *clock) saw(at moment) {
+func (k *clock) saw(at keystate.Moment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if at.zxid > k.latest.zxid {
+	if at.ID > k.latest.ID {
 		k.latest = at
 	}
 }
 
 // past returns the latest moment that was seen. It costs nothing, and is in the past.
-func (k *clock) past() moment {
+func (k *clock) past() keystate.Moment {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.latest
 }
 
 // read returns a moment after the call of it.
-func (k *clock) read(ctx context.Context, e *Engine) (moment, error) {
+func (k *clock) read(ctx context.Context, e *Engine) (keystate.Moment, error) {
 	k.mu.Lock()
 	if k.next == nil {
 		k.next = &reading{done: make(chan struct{})}
 	}
 	r := k.next
 	if !k.running {
-		k.running = e.tasks.start(func() { k.send(e) })
+		k.running = e.tasks.Start(func() { k.send(e) })
 	}
 	running := k.running
 	k.mu.Unlock()
 	if !running {
-		return moment{}, errClosed
+		return keystate.Moment{}, errClosed
 	}
 	select {
 	case <-r.done:
 		return r.at, r.err
 	case <-ctx.Done():
-		return moment{}, ctx.Err()
+		return keystate.Moment{}, ctx.Err()
 	}
 }
 
@@ -84,18 +86,18 @@ func (k *clock) send(e *Engine) {
 }
 
 // touch writes the node of the clock, and returns when.
-func (e *Engine) touch() (moment, error) {
+func (e *Engine) touch() (keystate.Moment, error) {
 	for range 2 {
 		stat, err := request(e, "clock", func(conn *zk.Conn) (*zk.Stat, error) { return conn.Set(e.root+"/"+clockNode, nil, -1) })
 		if err == nil {
 			return momentOf(stat), nil
 		}
 		if !errors.Is(err, zk.ErrNoNode) {
-			return moment{}, failure("", "clock", err)
+			return keystate.Moment{}, failure("", "clock", err)
 		}
 		if err := e.prepare(); err != nil {
-			return moment{}, err
+			return keystate.Moment{}, err
 		}
 	}
-	return moment{}, failure("", "clock", zk.ErrNoNode)
+	return keystate.Moment{}, failure("", "clock", zk.ErrNoNode)
 }

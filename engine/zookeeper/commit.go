@@ -6,15 +6,17 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // A plan is a transaction on one document.
 type plan struct {
 	node        *node // nil to create it
-	before      state
-	commands    []command
+	before      keystate.State
+	commands    []keystate.Command
 	answers     []any // as far as they are known before the transaction
-	effects     effects
+	effects     keystate.Effects
 	remove      bool // remove the document in the same transaction
 	incarnation string
 	signals     []string // topics to notify in the transaction
@@ -29,32 +31,32 @@ const maxSignals = 32 << 10
 // the transaction's. The time tells what the transaction will probably do: whether it is
 // needed, and which waiters to notify.
 func (r *round) plan() plan {
-	p := plan{node: r.node, before: newState(r.dir, r.key)}
+	p := plan{node: r.node, before: keystate.New(r.dir, r.key)}
 	at := r.at
 	if r.node != nil {
 		p.before, p.incarnation = r.node.state, r.node.incarnation
-		if r.node.at.zxid > at.zxid {
+		if r.node.at.ID > at.ID {
 			at = r.node.at
 		}
 	}
-	at.zxid++
+	at.ID++
 	removes, tidies := true, true
 	for _, x := range r.calls {
-		p.commands = append(p.commands, x.command)
-		removes, tidies = removes && x.removes(), tidies && x.Do == doTidy
+		p.commands = append(p.commands, x.Command)
+		removes, tidies = removes && x.Removes(), tidies && x.Do == keystate.DoTidy
 	}
-	after := p.before.clone()
-	p.answers, p.effects = execute(after, p.commands, at)
+	after := p.before.Clone()
+	p.answers, p.effects = keystate.Execute(after, p.commands, at)
 	// The next document at this key is created later than this one is removed, so its
 	// fences are higher, unless a reserve reaches that far.
-	p.remove = removes && r.node != nil && removable(after, at)
+	p.remove = removes && r.node != nil && keystate.Removable(after, at)
 	if removes && r.node == nil || tidies && !p.remove {
-		p.effects.changed = false
+		p.effects.Changed = false
 	}
-	if !p.effects.changed {
+	if !p.effects.Changed {
 		return p
 	}
-	p.signals, _ = r.e.fitting(p.effects.wakes)
+	p.signals, _ = r.e.fitting(topicNames(p.effects.Wakes))
 	if p.incarnation == "" {
 		p.incarnation = rand.Text()[:12]
 	}
@@ -64,12 +66,6 @@ func (r *round) plan() plan {
 	}
 	p.data = data
 	return p
-}
-
-// removable reports whether a transaction from a moment on may remove a document in this
-// state.
-func removable(s state, at moment) bool {
-	return s.vacant() && s.fences() < moment{zxid: at.zxid + 1}.fence()
 }
 
 // commit executes a plan, and returns the stat of the document after it.
@@ -162,7 +158,7 @@ func (e *Engine) prepare() error {
 		}
 	}
 	// The clock and the directory of the signals come first: the others need them.
-	for _, dir := range []string{clockNode, wakeDir, locksDir, recordsDir, quotasDir, clientsDir, notesDir, resultsDir} {
+	for _, dir := range []string{clockNode, wakeDir, keystate.Locks, keystate.Records, keystate.Quotas, keystate.Clients, keystate.Notes, resultsDir} {
 		if err := e.ensure(e.root+"/"+dir, nil); err != nil {
 			return failure("", "create "+dir, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // format is the version of the documents. A client refuses a document of a later
@@ -20,19 +22,19 @@ const maxDocument = 1<<20 - 192<<10
 // The commands depend on the time and the id of the transaction. Its author did not know
 // them when it wrote the commands; readers find them in the node's stat.
 type document struct {
-	Format      int             `json:"v"`
-	Incarnation string          `json:"i"` // the name of the node's child; see commit
-	State       json.RawMessage `json:"s"`
-	Commands    []command       `json:"c"`
+	Format      int                `json:"v"`
+	Incarnation string             `json:"i"` // the name of the node's child; see commit
+	State       json.RawMessage    `json:"s"`
+	Commands    []keystate.Command `json:"c"`
 }
 
 // A node is a document as it was read or written. A nil node does not exist. It is
 // never changed.
 type node struct {
 	incarnation string
-	state       state // after the commands
-	version     int32 // of the data
-	at          moment
+	state       keystate.State // after the commands
+	version     int32          // of the data
+	at          keystate.Moment
 }
 
 // read decodes a document.
@@ -44,32 +46,22 @@ func read(dir, key string, data []byte, stat *zk.Stat) (*node, error) {
 	if d.Format > format {
 		return nil, fmt.Errorf("zookeeper: %q has a document of format %d, and this program knows %d: update the program", key, d.Format, format)
 	}
-	s := newState(dir, key)
+	s := keystate.New(dir, key)
 	if err := json.Unmarshal(d.State, s); err != nil {
 		return nil, foreignError(key, err)
 	}
 	n := &node{incarnation: d.Incarnation, state: s, version: stat.Version, at: momentOf(stat)}
-	execute(s, d.Commands, n.at)
+	keystate.Execute(s, d.Commands, n.at)
 	return n, nil
 }
 
-// execute applies commands to s, and returns their answers and effects.
-func execute(s state, cs []command, at moment) (answers []any, x effects) {
-	x.moment = at
-	answers = make([]any, len(cs))
-	for i := range cs {
-		answers[i] = s.apply(&cs[i], &x)
-	}
-	return answers, x
-}
-
 // momentOf returns when a node was last written.
-func momentOf(stat *zk.Stat) moment {
-	return moment{now: stat.Mtime, zxid: uint64(max(stat.Mzxid, 0))}
+func momentOf(stat *zk.Stat) keystate.Moment {
+	return keystate.Moment{Now: stat.Mtime, ID: uint64(max(stat.Mzxid, 0))}
 }
 
 // encode returns the data of a document that executes commands after a state.
-func encode(incarnation string, s state, cs []command) ([]byte, error) {
+func encode(incarnation string, s keystate.State, cs []keystate.Command) ([]byte, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

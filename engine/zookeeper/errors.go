@@ -12,26 +12,6 @@ import (
 
 var errClosed = fmt.Errorf("zookeeper: %w: it was used after Close", engine.ErrClosed)
 
-// incompleteError is the error of a request that lacks a field.
-func incompleteError(r *engine.Request) error {
-	return fmt.Errorf("zookeeper: the request for %q is incomplete: set Key, Holder, Attempt and a Lease above zero", r.Key)
-}
-
-// abandonedError is the error of an attempt that met its tombstone.
-func abandonedError(key string) error {
-	return fmt.Errorf("zookeeper: %q: the attempt was abandoned before it arrived: %w", key, engine.ErrAbandoned)
-}
-
-// kindError is the error of a key that holds another family of locks.
-func kindError(key string, has, asked engine.Kind) error {
-	return fmt.Errorf("zookeeper: %q holds a lock of the kind %s, and %s was requested; use another key: %w", key, has, asked, engine.ErrKind)
-}
-
-// notLockError is the error of inspecting a latch.
-func notLockError(key string) error {
-	return fmt.Errorf("zookeeper: %q holds a latch, not a lock: %w", key, engine.ErrKind)
-}
-
 // foreignError is the error of a node that another program has written.
 func foreignError(key string, err error) error {
 	return fmt.Errorf("zookeeper: the node of %q is not one of this engine, and was not changed: use another root: %w (%w)", key, engine.ErrKind, orNone(err))
@@ -44,29 +24,10 @@ func orNone(err error) error {
 	return err
 }
 
-// upgradeError is the error of a reader that requests the write lock.
-func upgradeError(key string) error {
-	return fmt.Errorf("zookeeper: %q: a reader cannot acquire the write lock, it would wait for itself: "+
-		"release the read lock first, or begin with the write lock: %w", key, engine.ErrUpgrade)
-}
-
-// fullError is the error of a reader beyond MaxReaders.
-func fullError(key string) error {
-	return fmt.Errorf("zookeeper: %q has %d readers, which is the limit; retry when one has finished: %w", key, engine.MaxReaders, engine.ErrFull)
-}
-
 // tooLargeError is the error of a change that needs more than a node can hold.
 func tooLargeError(key string, size int) error {
 	return fmt.Errorf("zookeeper: %q would need %d bytes, and a node holds %d: store large results elsewhere, or spread waiters over several keys: %w",
 		key, size, maxDocument, engine.ErrFull)
-}
-
-// mismatchError is the error of a claim with another fingerprint.
-func mismatchError(key string) error { return fmt.Errorf("zookeeper: %q: %w", key, engine.ErrMismatch) }
-
-// unknownCommand is the answer to a command that this version does not know.
-func unknownCommand(c *command) error {
-	return fmt.Errorf("zookeeper: the command %q is unknown: update the program", c.Do)
 }
 
 // failure explains the error of a request that was not answered, or answered with a

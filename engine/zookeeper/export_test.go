@@ -1,6 +1,10 @@
 package zookeeper
 
-import "context"
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/internal/keystate"
+)
 
 // Sweep removes the documents in which everything has expired.
 func (e *Engine) Sweep() { e.sweep(context.Background()) }
@@ -15,4 +19,4 @@ func Parse(url string) (hosts []string, root, user string, _ error) {
 }
 
 // Path returns the path of a lock.
-func (e *Engine) Path(key string) string { return e.path(locksDir, key) }
+func (e *Engine) Path(key string) string { return e.path(keystate.Locks, key) }

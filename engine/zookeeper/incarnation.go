@@ -35,7 +35,7 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	if err != nil {
 		return engine.Incarnation{}, readFailure("incarnation", err)
 	}
-	return engine.Incarnation{ID: r.id, Age: max(0, time.Duration(at.now-r.since)*time.Millisecond)}, nil
+	return engine.Incarnation{ID: r.id, Age: max(0, time.Duration(at.Now-r.since)*time.Millisecond)}, nil
 }
 
 // A rootText is what the root says.

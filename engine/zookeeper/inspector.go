@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // page is how many documents fill a page. A page ends with a whole group of buckets, so
@@ -22,12 +23,12 @@ const group = 16
 
 // List implements [engine.Inspector].
 func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engine.Lock, next string, err error) {
-	next, err = e.list(ctx, locksDir, pattern, cursor, func(s state, now int64) int {
-		l := s.(*lockState)
-		if l.Latch != nil || len(l.Holds) == 0 {
+	next, err = e.list(ctx, keystate.Locks, pattern, cursor, func(s keystate.State, now int64) int {
+		l, ok := keystate.LockOf(s, now)
+		if !ok {
 			return 0
 		}
-		locks = append(locks, l.inspect(now))
+		locks = append(locks, l)
 		return 1
 	})
 	return locks, next, err
@@ -36,7 +37,7 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 // list calls add for the documents of a directory whose keys match pattern, until a page
 // is full. The cursor is the number of the next bucket. add returns how many items it
 // has added.
-func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func(s state, now int64) int) (next string, _ error) {
+func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func(s keystate.State, now int64) int) (next string, _ error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
@@ -57,9 +58,9 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 			return "", readFailure(pattern, err)
 		}
 		for _, n := range nodes {
-			s := n.state.clone()
-			now := max(at.now, n.at.now)
-			s.apply(&command{Do: doInspect}, &effects{moment: moment{now: now, zxid: n.at.zxid}})
+			s := n.state.Clone()
+			now := max(at.Now, n.at.Now)
+			s.Apply(&keystate.Command{Do: keystate.DoInspect}, &keystate.Effects{Moment: keystate.Moment{Now: now, ID: n.at.ID}})
 			added += add(s, now)
 		}
 	}
@@ -70,13 +71,13 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 }
 
 // present returns the leader's time after the call of it.
-func (e *Engine) present(ctx context.Context, key string) (moment, error) {
+func (e *Engine) present(ctx context.Context, key string) (keystate.Moment, error) {
 	if err := e.session.wait(ctx); err != nil {
-		return moment{}, e.endedEarly(context.Background(), key)
+		return keystate.Moment{}, e.endedEarly(context.Background(), key)
 	}
 	at, err := e.clock.read(ctx, e)
 	if err != nil {
-		return moment{}, readFailure(key, err)
+		return keystate.Moment{}, readFailure(key, err)
 	}
 	return at, nil
 }
@@ -84,7 +85,7 @@ func (e *Engine) present(ctx context.Context, key string) (moment, error) {
 // readBuckets reads the documents in a group of buckets whose keys match pattern.
 func (e *Engine) readBuckets(dir, pattern string, from int) (nodes []*node, _ error) {
 	lists := make([][]string, group)
-	errs := eachIndex(group, func(i int) (err error) {
+	errs := keystate.EachIndex(group, func(i int) (err error) {
 		lists[i], err = e.children(e.bucket(dir, from+i))
 		return err
 	})
@@ -97,7 +98,7 @@ func (e *Engine) readBuckets(dir, pattern string, from int) (nodes []*node, _ er
 		}
 	}
 	found := make([]*node, len(keys))
-	errs = append(errs, eachIndex(len(keys), func(i int) (err error) {
+	errs = append(errs, keystate.EachIndex(len(keys), func(i int) (err error) {
 		found[i], err = e.get(dir, keys[i])
 		if errors.Is(err, engine.ErrKind) {
 			return nil // another program's node is no lock
@@ -130,12 +131,12 @@ func (e *Engine) children(path string) ([]string, error) {
 
 // Inspect implements [engine.Inspector].
 func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
-	return e.operate(ctx, doInspect, key)
+	return e.operate(ctx, keystate.DoInspect, key)
 }
 
 // ForceRelease implements [engine.Inspector].
 func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
-	return e.operate(ctx, doForceRelease, key)
+	return e.operate(ctx, keystate.DoForceRelease, key)
 }
 
 // operate executes an operator's command.
@@ -143,8 +144,8 @@ func (e *Engine) operate(ctx context.Context, do, key string) (engine.Lock, erro
 	if err := e.checkKey(ctx, key); err != nil {
 		return engine.Lock{}, err
 	}
-	l, err := ask[engine.Lock](ctx, e, locksDir, key, command{Do: do})
-	if err == nil && l.Listeners == 0 && e.topics.subscribed(kindTopic(key, engine.Exclusive)) {
+	l, err := ask[engine.Lock](ctx, e, keystate.Locks, key, keystate.Command{Do: do})
+	if err == nil && l.Listeners == 0 && e.topics.subscribed(topicName(keystate.KindTopic(key, engine.Exclusive))) {
 		l.Listeners = 1
 	}
 	return l, err
@@ -152,5 +153,5 @@ func (e *Engine) operate(ctx context.Context, do, key string) (engine.Lock, erro
 
 // Watch implements [engine.Inspector].
 func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
-	return e.topics.subscribe(clientTopic(id))
+	return e.topics.subscribe(topicName(keystate.ClientTopic(id)))
 }

@@ -5,68 +5,25 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
 )
-
-// keyQueues hold the calls of this engine by document. One goroutine at a time works on
-// a document, and takes all calls that wait for it into one transaction, so that calls
-// of one process do not conflict with each other.
-type keyQueues struct {
-	mu      sync.Mutex
-	waiting map[string][]*call // by path; an entry without calls has a goroutine at work
-}
-
-// maxBatch is how many calls share a transaction.
-const maxBatch = 100
-
-// add adds a call to the queue of its document. It reports false if the engine is
-// closed.
-func (q *keyQueues) add(e *Engine, dir, key string, x *call) bool {
-	path := e.path(dir, key)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting, busy := q.waiting[path]
-	if !busy && !e.tasks.start(func() { q.work(e, dir, key, path) }) {
-		return false
-	}
-	q.waiting[path] = append(waiting, x)
-	return true
-}
-
-// work executes the calls of one document until none waits.
-func (q *keyQueues) work(e *Engine, dir, key, path string) {
-	for {
-		q.mu.Lock()
-		batch := q.waiting[path]
-		if len(batch) == 0 {
-			delete(q.waiting, path)
-			q.mu.Unlock()
-			return
-		}
-		n := min(len(batch), maxBatch)
-		batch, q.waiting[path] = batch[:n:n], slices.Clone(batch[n:])
-		q.mu.Unlock()
-		r := round{e: e, dir: dir, key: key, path: path, calls: batch}
-		r.run()
-	}
-}
 
 // A round executes some calls on one document. It repeats its transaction while other
 // clients change the document in between.
 type round struct {
 	e              *Engine
 	dir, key, path string
-	calls          []*call
+	calls          []*keystate.Call
 
-	node  *node  // the document as far as it is known; nil if it does not exist
-	at    moment // a moment in the past, or the present if fresh
-	fresh bool   // node and at are from after the calls began
-	sent  bool   // a transaction with the calls may take effect
+	node  *node           // the document as far as it is known; nil if it does not exist
+	at    keystate.Moment // a moment in the past, or the present if fresh
+	fresh bool            // node and at are from after the calls began
+	sent  bool            // a transaction with the calls may take effect
 }
 
 // run ends when every call has its answer or its caller has left.
@@ -75,7 +32,7 @@ func (r *round) run() {
 	defer cancel()
 	r.node, r.at = r.e.cache.get(r.path), r.e.clock.past()
 	for try := 0; ; try++ {
-		r.calls = slices.DeleteFunc(r.calls, func(x *call) bool { return !x.waiting() })
+		r.calls = slices.DeleteFunc(r.calls, func(x *keystate.Call) bool { return !x.Waiting() })
 		if len(r.calls) == 0 {
 			return
 		}
@@ -102,12 +59,12 @@ func (r *round) run() {
 func (r *round) step(ctx context.Context) (done bool, _ error) {
 	p := r.plan()
 	switch {
-	case !p.effects.changed && r.fresh:
+	case !p.effects.Changed && r.fresh:
 		for i, x := range r.calls {
-			x.resolve(p.answers[i], nil)
+			x.Resolve(p.answers[i], nil)
 		}
 		return true, nil
-	case !p.effects.changed:
+	case !p.effects.Changed:
 		return false, r.refresh(ctx)
 	}
 	if len(p.data) > maxDocument {
@@ -164,7 +121,7 @@ func (r *round) reread() error {
 		}
 	}
 	r.node, r.fresh = n, false
-	if n != nil && n.at.zxid > r.at.zxid {
+	if n != nil && n.at.ID > r.at.ID {
 		r.at = n.at
 	}
 	return nil
@@ -176,7 +133,7 @@ func (r *round) divide(size int) (done bool, _ error) {
 		return false, tooLargeError(r.key, size)
 	}
 	for _, x := range r.calls {
-		one := round{e: r.e, dir: r.dir, key: r.key, path: r.path, calls: []*call{x}}
+		one := round{e: r.e, dir: r.dir, key: r.key, path: r.path, calls: []*keystate.Call{x}}
 		one.run()
 	}
 	return true, nil
@@ -185,41 +142,26 @@ func (r *round) divide(size int) (done bool, _ error) {
 // send marks the calls as sent. It reports false if a caller has left meanwhile: then
 // none is marked.
 func (r *round) send() bool {
-	r.sent = true
-	for i, x := range r.calls {
-		if x.ctx.Err() != nil || !x.stage.CompareAndSwap(queued, sent) {
-			for _, y := range r.calls[:i] {
-				y.stage.CompareAndSwap(sent, queued)
-			}
-			r.sent = false
-			return false
-		}
-	}
-	return true
+	r.sent = keystate.Send(r.calls)
+	return r.sent
 }
 
 // unsend marks the calls as not sent, after a conflict.
 func (r *round) unsend() {
 	r.sent = false
-	for _, x := range r.calls {
-		x.stage.CompareAndSwap(sent, queued)
-	}
+	keystate.Unsend(r.calls)
 }
 
 // fail ends all calls with an error.
-func (r *round) fail(err error) {
-	for _, x := range r.calls {
-		x.resolve(nil, err)
-	}
-}
+func (r *round) fail(err error) { keystate.Fail(r.calls, err) }
 
 // committed answers the calls. Only now are the time and the id of the transaction known,
 // and with them the answers.
 func (r *round) committed(p *plan, stat *zk.Stat) {
 	at := momentOf(stat)
 	r.e.clock.saw(at)
-	after := p.before.clone()
-	answers, x := execute(after, p.commands, at)
+	after := p.before.Clone()
+	answers, x := keystate.Execute(after, p.commands, at)
 	if p.remove {
 		r.e.cache.drop(r.path)
 		r.e.cleaner.cancel(r.dir, r.key)
@@ -229,22 +171,18 @@ func (r *round) committed(p *plan, stat *zk.Stat) {
 		r.e.cleaner.schedule(r.dir, r.key, n)
 	}
 	for i, c := range r.calls {
-		c.resolve(answers[i], nil)
+		c.Resolve(answers[i], nil)
 	}
 	// The transaction has notified those that seemed next before its time was known.
-	rest := slices.DeleteFunc(x.wakes, func(topic string) bool { return slices.Contains(p.signals, topic) })
+	rest := slices.DeleteFunc(topicNames(x.Wakes), func(topic string) bool { return slices.Contains(p.signals, topic) })
 	_ = r.e.signal(rest) // a notification may be missing
 	r.discard(p.before, after)
 }
 
 // discard deletes the large result that a record had before the round, unless it still
 // has it.
-func (r *round) discard(before, after state) {
-	b, ok := before.(*recordState)
-	if !ok || b.blob() == nil {
-		return
-	}
-	if a, ok := after.(*recordState); ok && !a.usesBlob(b.blob().ID) {
-		r.e.discard(r.key, b.blob())
+func (r *round) discard(before, after keystate.State) {
+	if b := keystate.BlobOf(before); b != nil && !usesBlob(after, b.ID) {
+		r.e.discard(r.key, b)
 	}
 }

@@ -2,55 +2,17 @@ package zookeeper
 
 import (
 	"context"
-	"slices"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
 )
-
-// A latch opens after as many counts as its limit.
-type latch struct {
-	Limit   int      `json:"n"`           // the first request's; later requests do not change it
-	Counted []string `json:"a,omitempty"` // the attempts that counted; none when the latch is open
-	Open    bool     `json:"o,omitempty"`
-	Until   int64    `json:"u"`
-}
-
-// left returns how many counts are left.
-func (l *latch) left() int {
-	if l.Open {
-		return 0
-	}
-	return l.Limit - len(l.Counted)
-}
-
-// countDown counts an attempt once and answers how many counts are left. Every call
-// extends the lease of the latch, even a call that only reads.
-func (s *lockState) countDown(c *command, x *effects) any {
-	if kind, held := s.held(); held && kind != engine.Latch {
-		return kindError(s.key, kind, engine.Latch)
-	}
-	x.change()
-	if s.Latch == nil {
-		s.Latch = &latch{Limit: c.Limit}
-	}
-	l := s.Latch
-	l.Until = max(l.Until, x.now+c.Lease)
-	if l.Open || c.Attempt == "" || slices.Contains(l.Counted, c.Attempt) {
-		return l.left()
-	}
-	if l.Counted = append(l.Counted, c.Attempt); l.left() <= 0 {
-		l.Open, l.Counted = true, nil
-		x.wake(kindTopic(s.key, engine.Latch))
-	}
-	return l.left()
-}
 
 // CountDown implements [engine.Latcher].
 func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err error) {
-	if err := e.checkCountDown(ctx, &r); err != nil {
+	if err := e.check(ctx, r.Key, keystate.CheckCountDown(&r)); err != nil {
 		return 0, err
 	}
-	c := commandOf(doCountDown, &r)
+	c := keystate.CommandOf(keystate.DoCountDown, &r)
 	c.Kind = engine.Latch
-	return ask[int](ctx, e, locksDir, r.Key, c)
+	return ask[int](ctx, e, keystate.Locks, r.Key, c)
 }

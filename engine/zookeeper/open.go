@@ -38,7 +38,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	if e.session, err = dial(a); err != nil {
 		return nil, err
 	}
-	e.tasks.start(e.clean)
+	e.tasks.Start(e.clean)
 	if a.lazy {
 		return e, nil
 	}
@@ -59,7 +59,7 @@ func (e *Engine) ready(ctx context.Context) error {
 		return fmt.Errorf("zookeeper: cannot connect to %v, because %s: %w: %w", e.address.sorted(), e.session.why(), engine.ErrUnavailable, err)
 	}
 	done := make(chan error, 1)
-	if !e.tasks.start(func() { done <- e.prepare() }) {
+	if !e.tasks.Start(func() { done <- e.prepare() }) {
 		return errClosed
 	}
 	select {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // probeTimeout is how long a server may take to answer. A server that hangs must not
@@ -41,7 +42,7 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if len(hosts) > 1 {
 		h.Topology = engine.Ensemble
 	}
-	ensemble := eachIndex(len(hosts), func(i int) error {
+	ensemble := keystate.EachIndex(len(hosts), func(i int) error {
 		n, standalone := e.probe(ctx, hosts[i])
 		if n.Role == engine.Primary {
 			n.Offset = offset
@@ -74,7 +75,7 @@ func (e *Engine) offset(ctx context.Context) time.Duration {
 		return 0
 	}
 	middle := start.Add(time.Since(start) / 2)
-	return time.UnixMilli(at.now).Sub(middle)
+	return time.UnixMilli(at.Now).Sub(middle)
 }
 
 var errEnsemble = errors.New("the server is one of several")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // TestStatesFollowTheReference executes random commands on the states and on the
@@ -60,20 +61,20 @@ func (w *pair) step() {
 }
 
 // do executes a command on the document of a directory.
-func (w *pair) do(dir string, c command) any {
+func (w *pair) do(dir string, c keystate.Command) any {
 	w.zxid++
 	w.last = fmt.Sprintf("seed %d, transaction %d: %+v", w.seed, w.zxid, c)
-	before, version := newState(dir, pairKey), int32(0)
+	before, version := keystate.New(dir, pairKey), int32(0)
 	if n := w.nodes[dir]; n != nil {
 		before, version = n.state, n.version
 	}
-	data, err := encode("i", before, []command{c})
+	data, err := encode("i", before, []keystate.Command{c})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	after := before.clone()
+	after := before.Clone()
 	stat := &zk.Stat{Mtime: time.Now().UnixMilli(), Mzxid: w.zxid, Version: version + 1}
-	answers, _ := execute(after, []command{c}, momentOf(stat))
+	answers, _ := keystate.Execute(after, []keystate.Command{c}, momentOf(stat))
 	n, err := read(dir, pairKey, data, stat)
 	if err != nil {
 		w.t.Fatal(err)
@@ -107,37 +108,37 @@ func (w *pair) lock() {
 	}
 	switch w.random.IntN(16) {
 	case 0, 1:
-		got := answer[engine.ReleaseResult](w, locksDir, commandOf(doAbandon, &r))
+		got := answer[engine.ReleaseResult](w, keystate.Locks, keystate.CommandOf(keystate.DoAbandon, &r))
 		want, err := w.memory.Abandon(ctx, r)
 		w.same(got, outcome(want, err))
 	case 2, 3, 4:
-		got := answer[engine.ReleaseResult](w, locksDir, commandOf(doRelease, &r))
+		got := answer[engine.ReleaseResult](w, keystate.Locks, keystate.CommandOf(keystate.DoRelease, &r))
 		want, err := w.memory.Release(ctx, r)
 		w.same(got, outcome(want, err))
 	case 5, 6:
-		_, err := w.do(locksDir, commandOf(doRenew, &r)).(error)
+		_, err := w.do(keystate.Locks, keystate.CommandOf(keystate.DoRenew, &r)).(error)
 		w.same(err, w.memory.Renew(ctx, []engine.Request{r})[0] != nil)
 	case 7:
 		if w.random.IntN(4) == 0 {
-			got, _ := w.do(locksDir, command{Do: doForceRelease}).(engine.Lock)
+			got, _ := w.do(keystate.Locks, keystate.Command{Do: keystate.DoForceRelease}).(engine.Lock)
 			want, _ := w.memory.ForceRelease(ctx, pairKey)
 			w.sameLock(got, want)
 		}
 	case 8:
 		if w.random.IntN(10) == 0 {
-			c := commandOf(doCountDown, &r)
+			c := keystate.CommandOf(keystate.DoCountDown, &r)
 			c.Kind = engine.Latch
-			left, _ := w.do(locksDir, c).(int)
+			left, _ := w.do(keystate.Locks, c).(int)
 			r.Kind = engine.Latch
 			want, _ := w.memory.CountDown(ctx, r)
 			w.same(left, want)
 		}
 	default:
-		got := w.do(locksDir, commandOf(doAcquire, &r))
+		got := w.do(keystate.Locks, keystate.CommandOf(keystate.DoAcquire, &r))
 		want, err := w.memory.Acquire(ctx, r)
 		w.sameGrant(got, want, err)
 	}
-	got, _ := w.do(locksDir, command{Do: doInspect}).(engine.Lock)
+	got, _ := w.do(keystate.Locks, keystate.Command{Do: keystate.DoInspect}).(engine.Lock)
 	want, _ := w.memory.Inspect(ctx, pairKey)
 	w.sameLock(got, want)
 }
@@ -148,7 +149,7 @@ func (w *pair) span(most int) time.Duration {
 }
 
 // answer returns the answer of a command with its error, as outcome does.
-func answer[T any](w *pair, dir string, c command) any {
+func answer[T any](w *pair, dir string, c keystate.Command) any {
 	switch a := w.do(dir, c).(type) {
 	case error:
 		return a.Error()
@@ -220,42 +221,42 @@ func (w *pair) claim() {
 	}
 	switch w.random.IntN(8) {
 	case 0:
-		_, err := w.do(recordsDir, claimCommand(doRenewClaim, &c)).(error)
+		_, err := w.do(keystate.Records, keystate.ClaimCommand(keystate.DoRenewClaim, &c)).(error)
 		w.same(err, l.Renew(ctx, []engine.Claim{c})[0] != nil)
 	case 1, 2:
 		s := engine.Settlement{
 			Key: pairKey, Attempt: c.Attempt, Outcome: []engine.State{engine.Absent, engine.Done, engine.Failed, engine.Unknown}[w.random.IntN(4)],
 			Result: []byte("result \xff of some work"[:w.random.IntN(20)]), Retain: w.span(300), FromStart: w.random.IntN(3) == 0,
 		}
-		got := w.do(recordsDir, command{
-			Do: doSettle, Attempt: s.Attempt, Outcome: s.Outcome, Result: s.Result, Retain: millis(s.Retain), FromStart: s.FromStart,
+		got := w.do(keystate.Records, keystate.Command{
+			Do: keystate.DoSettle, Attempt: s.Attempt, Outcome: s.Outcome, Result: s.Result, Retain: keystate.Millis(s.Retain), FromStart: s.FromStart,
 		})
 		want, _ := l.Settle(ctx, s)
 		w.same(got, want)
 	case 3:
 		s := engine.Settlement{Key: pairKey, Attempt: c.Attempt, Abandon: true, Lease: w.span(200)}
-		got := w.do(recordsDir, command{Do: doAbandonClaim, Attempt: s.Attempt, Lease: millis(s.Lease)})
+		got := w.do(keystate.Records, keystate.Command{Do: keystate.DoAbandonClaim, Attempt: s.Attempt, Lease: keystate.Millis(s.Lease)})
 		want, _ := l.Settle(ctx, s)
 		w.same(got, want)
 	case 4:
 		if w.random.IntN(3) == 0 {
-			got, _ := w.do(recordsDir, command{Do: doErase}).(found)
+			got, _ := w.do(keystate.Records, keystate.Command{Do: keystate.DoErase}).(keystate.Found)
 			want, _ := w.memory.Capabilities().Eraser.Erase(ctx, pairKey)
 			w.sameRecord(got.Record, want)
 		}
 	default:
-		got := w.do(recordsDir, claimCommand(doClaim, &c))
+		got := w.do(keystate.Records, keystate.ClaimCommand(keystate.DoClaim, &c))
 		want, err := l.Claim(ctx, c)
 		refusal, refused := got.(error)
 		if refused != (err != nil) || refused && errors.Is(refusal, engine.ErrMismatch) != errors.Is(err, engine.ErrMismatch) {
 			w.t.Fatalf("%s: got %v, want %v", w.last, got, err)
 		}
 		if !refused {
-			w.sameRecord(got.(found).Record, want)
+			w.sameRecord(got.(keystate.Found).Record, want)
 		}
 	}
 	want, _ := l.Lookup(ctx, pairKey)
-	w.sameRecord(w.do(recordsDir, command{Do: doLookup}).(found).Record, want)
+	w.sameRecord(w.do(keystate.Records, keystate.Command{Do: keystate.DoLookup}).(keystate.Found).Record, want)
 }
 
 func (w *pair) sameRecord(got, want engine.Record) {
@@ -275,12 +276,12 @@ func (w *pair) quota() {
 	ctx, x := context.Background(), w.memory.Capabilities().Quotas
 	q := engine.Quota{Key: pairKey, Attempt: fmt.Sprint("a", w.random.IntN(8)), Limit: 1 + w.random.IntN(4), Window: 300 * time.Millisecond}
 	if w.random.IntN(4) == 0 {
-		got := w.do(quotasDir, quotaCommand(doReturn, &q))
+		got := w.do(keystate.Quotas, keystate.QuotaCommand(keystate.DoReturn, &q))
 		want, _ := x.Return(ctx, q)
 		w.same(got, want)
 		return
 	}
-	got, _ := w.do(quotasDir, quotaCommand(doTake, &q)).(engine.Usage)
+	got, _ := w.do(keystate.Quotas, keystate.QuotaCommand(keystate.DoTake, &q)).(engine.Usage)
 	want, _ := x.Take(ctx, q)
 	w.same(fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // A node holds less than 1 MB, and a document is rewritten with every change. So a large
@@ -21,29 +22,23 @@ const (
 	chunkSize = 512 << 10 // the data of one node of a large result
 )
 
-// A blob is a large result.
-type blob struct {
-	ID     string `json:"i"`
-	Chunks int    `json:"n"`
-}
-
-// path returns the path of a chunk.
-func (b *blob) path(e *Engine, key string, chunk int) string {
+// blobPath returns the path of a chunk of a large result.
+func (e *Engine) blobPath(b *keystate.Blob, key string, chunk int) string {
 	return fmt.Sprintf("%s~%s~%d", e.path(resultsDir, key), b.ID, chunk)
 }
 
 // newBlob returns the blob for a result. A repeated settlement has the same blob.
-func newBlob(attempt string, result []byte) *blob {
+func newBlob(attempt string, result []byte) *keystate.Blob {
 	sum := sha256.Sum256(result)
-	return &blob{ID: digest(attempt) + hex.EncodeToString(sum[:8]), Chunks: (len(result) + chunkSize - 1) / chunkSize}
+	return &keystate.Blob{ID: keystate.Digest(attempt) + hex.EncodeToString(sum[:8]), Chunks: (len(result) + chunkSize - 1) / chunkSize}
 }
 
 // store stores a large result. It changes no record, so a failure has no effect.
-func (e *Engine) store(ctx context.Context, deadline time.Time, key string, b *blob, result []byte) error {
+func (e *Engine) store(ctx context.Context, deadline time.Time, key string, b *keystate.Blob, result []byte) error {
 	_, err := within(ctx, deadline, e, key, func() (struct{}, error) {
 		for n := range b.Chunks {
 			chunk := result[n*chunkSize : min(len(result), (n+1)*chunkSize)]
-			path := b.path(e, key, n)
+			path := e.blobPath(b, key, n)
 			err := e.create(path, chunk)
 			if errors.Is(err, zk.ErrNoNode) {
 				if err := e.prepareBucket(path); err != nil {
@@ -62,11 +57,11 @@ func (e *Engine) store(ctx context.Context, deadline time.Time, key string, b *b
 
 // load reads a large result. It reports false if the result is gone, because the record
 // has changed meanwhile.
-func (e *Engine) load(ctx context.Context, deadline time.Time, key string, b *blob) (result []byte, ok bool, _ error) {
+func (e *Engine) load(ctx context.Context, deadline time.Time, key string, b *keystate.Blob) (result []byte, ok bool, _ error) {
 	result, err := within(ctx, deadline, e, key, func() (all []byte, _ error) {
 		for n := range b.Chunks {
 			chunk, err := request(e, "read", func(conn *zk.Conn) ([]byte, error) {
-				chunk, _, err := conn.Get(b.path(e, key, n))
+				chunk, _, err := conn.Get(e.blobPath(b, key, n))
 				return chunk, err
 			})
 			if err != nil {
@@ -86,28 +81,22 @@ func (e *Engine) load(ctx context.Context, deadline time.Time, key string, b *bl
 }
 
 // discard deletes a large result. The sweep deletes parts that it misses.
-func (e *Engine) discard(key string, b *blob) {
+func (e *Engine) discard(key string, b *keystate.Blob) {
 	for n := range b.Chunks {
-		path := b.path(e, key, n)
+		path := e.blobPath(b, key, n)
 		_, _ = request(e, "delete", func(conn *zk.Conn) (struct{}, error) { return struct{}{}, conn.Delete(path, -1) })
 	}
 }
 
-// A found is a record, and where its large result is.
-type found struct {
-	engine.Record
-	blob *blob
-}
-
 // complete runs a command that answers a record, and adds its large result.
-func (l ledger) complete(ctx context.Context, key string, c command) (engine.Record, error) {
+func (l ledger) complete(ctx context.Context, key string, c keystate.Command) (engine.Record, error) {
 	deadline := time.Now().Add(l.timeout)
 	for {
-		f, err := askUntil[found](ctx, deadline, l.Engine, recordsDir, key, c)
-		if err != nil || f.blob == nil || f.Granted {
+		f, err := askUntil[keystate.Found](ctx, deadline, l.Engine, keystate.Records, key, c)
+		if err != nil || f.Blob == nil || f.Granted {
 			return f.Record, err
 		}
-		result, ok, err := l.load(ctx, deadline, key, f.blob)
+		result, ok, err := l.load(ctx, deadline, key, f.Blob)
 		if err != nil {
 			return engine.Record{}, err
 		}
@@ -130,7 +119,7 @@ func within[T any](ctx context.Context, deadline time.Time, e *Engine, key strin
 		err    error
 	}
 	done := make(chan reply, 1)
-	if !e.tasks.start(func() {
+	if !e.tasks.Start(func() {
 		answer, err := do()
 		done <- reply{answer, err}
 	}) {
@@ -142,6 +131,12 @@ func within[T any](ctx context.Context, deadline time.Time, e *Engine, key strin
 	case <-ctx.Done():
 		return answer, fmt.Errorf("zookeeper: %q: no answer within %v: %w: %w", key, e.timeout, engine.ErrUnavailable, ctx.Err())
 	}
+}
+
+// usesBlob reports whether a record has the large result of that id.
+func usesBlob(s keystate.State, id string) bool {
+	b := keystate.BlobOf(s)
+	return b != nil && b.ID == id
 }
 
 // unusedFor is how long a large result must have existed without a record before it is
@@ -157,15 +152,15 @@ func (e *Engine) sweepResults(bucket string, names []string) {
 		if !ok || e.isClosing() {
 			continue
 		}
-		n, err := e.get(recordsDir, key)
-		if err != nil || n != nil && n.state.(*recordState).usesBlob(id) {
+		n, err := e.get(keystate.Records, key)
+		if err != nil || n != nil && usesBlob(n.state, id) {
 			continue
 		}
 		stat, err := request(e, "read", func(conn *zk.Conn) (*zk.Stat, error) {
 			_, stat, err := conn.Exists(bucket + "/" + name)
 			return stat, err
 		})
-		if err == nil && e.clock.past().now-stat.Ctime > unusedFor.Milliseconds() {
+		if err == nil && e.clock.past().Now-stat.Ctime > unusedFor.Milliseconds() {
 			_, _ = request(e, "delete", func(conn *zk.Conn) (struct{}, error) { return struct{}{}, conn.Delete(bucket+"/"+name, -1) })
 		}
 	}

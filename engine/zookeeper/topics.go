@@ -33,7 +33,7 @@ func (t *topics) subscribe(name string) (wake <-chan struct{}, stop func()) {
 	p := t.byName[name]
 	if p == nil {
 		p = &topic{name: name, subs: make(map[chan struct{}]struct{}), stopped: make(chan struct{})}
-		if !t.e.tasks.start(func() { t.listen(p) }) {
+		if !t.e.tasks.Start(func() { t.listen(p) }) {
 			return nil, func() {} // the engine is closed
 		}
 		t.byName[name] = p

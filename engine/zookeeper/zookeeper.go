@@ -25,6 +25,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
@@ -49,14 +50,14 @@ type Engine struct {
 
 	session *session
 	clock   clock
-	queues  keyQueues
+	queues  keystate.Queues
 	cache   cache
 	cleaner cleaner
 	topics  topics
 	runs    runs
 	calls   trace.Hooks[engine.ServerCall]
 
-	tasks   tasks
+	tasks   keystate.Tasks
 	closing chan struct{} // closed by Close
 	close   sync.Once
 }
@@ -65,7 +66,6 @@ type Engine struct {
 func newEngine(a *address) *Engine {
 	e := &Engine{
 		address: a, root: a.root, timeout: a.timeout, acl: a.acl(), id: rand.Text(), closing: make(chan struct{}),
-		queues:  keyQueues{waiting: make(map[string][]*call)},
 		cache:   cache{nodes: make(map[string]*node)},
 		cleaner: cleaner{due: make(map[documentName]time.Time)},
 	}
@@ -77,10 +77,10 @@ func newEngine(a *address) *Engine {
 // with [engine.ErrClosed].
 func (e *Engine) Close() error {
 	e.close.Do(func() {
-		e.tasks.end()
+		e.tasks.End()
 		close(e.closing)
 		e.session.close()
-		e.tasks.running.Wait()
+		e.tasks.Wait()
 	})
 	return nil
 }
@@ -96,47 +96,47 @@ func (e *Engine) Capabilities() engine.Capabilities {
 
 // Acquire implements [engine.Engine].
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	if err := e.checkAcquire(ctx, &r); err != nil {
+	if err := e.check(ctx, r.Key, keystate.CheckAcquire(&r)); err != nil {
 		return engine.Grant{}, err
 	}
-	c := commandOf(doAcquire, &r)
-	if r.Kind == engine.Exclusive && e.topics.subscribed(kindTopic(r.Key, r.Kind)) {
+	c := keystate.CommandOf(keystate.DoAcquire, &r)
+	if r.Kind == engine.Exclusive && e.topics.subscribed(topicName(keystate.KindTopic(r.Key, r.Kind))) {
 		c.Listener = e.id
 	}
-	return ask[engine.Grant](ctx, e, locksDir, r.Key, c)
+	return ask[engine.Grant](ctx, e, keystate.Locks, r.Key, c)
 }
 
 // Renew implements [engine.Engine].
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
-	return each(rs, func(r *engine.Request) error {
-		if err := e.checkRequest(ctx, r); err != nil {
+	return keystate.Each(rs, func(r *engine.Request) error {
+		if err := e.check(ctx, r.Key, keystate.CheckRequest(r)); err != nil {
 			return err
 		}
-		_, err := e.run(ctx, locksDir, r.Key, commandOf(doRenew, r))
+		_, err := e.run(ctx, keystate.Locks, r.Key, keystate.CommandOf(keystate.DoRenew, r))
 		return err
 	})
 }
 
 // Release implements [engine.Engine].
 func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	return e.end(ctx, doRelease, &r)
+	return e.end(ctx, keystate.DoRelease, &r)
 }
 
 // Abandon implements [engine.Engine].
 func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	return e.end(ctx, doAbandon, &r)
+	return e.end(ctx, keystate.DoAbandon, &r)
 }
 
 // end ends the hold of an attempt.
 func (e *Engine) end(ctx context.Context, do string, r *engine.Request) (engine.ReleaseResult, error) {
-	if err := e.checkRequest(ctx, r); err != nil {
+	if err := e.check(ctx, r.Key, keystate.CheckRequest(r)); err != nil {
 		return engine.ReleaseResult{}, err
 	}
-	c := commandOf(do, r)
+	c := keystate.CommandOf(do, r)
 	c.Listener = e.id
-	result, err := ask[engine.ReleaseResult](ctx, e, locksDir, r.Key, c)
-	if err == nil && result.Outcome == engine.Released && result.Count == 0 && family(r.Kind) == engine.Exclusive &&
-		e.topics.subscribed(kindTopic(r.Key, r.Kind)) {
+	result, err := ask[engine.ReleaseResult](ctx, e, keystate.Locks, r.Key, c)
+	if err == nil && result.Outcome == engine.Released && result.Count == 0 && keystate.Family(r.Kind) == engine.Exclusive &&
+		e.topics.subscribed(topicName(keystate.KindTopic(r.Key, r.Kind))) {
 		result.Listeners++
 	}
 	return result, err
@@ -144,19 +144,16 @@ func (e *Engine) end(ctx context.Context, do string, r *engine.Request) (engine.
 
 // Raise implements [engine.Fencer].
 func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) error {
-	if err := e.checkRequest(ctx, &r); err != nil {
+	if err := e.check(ctx, r.Key, keystate.CheckRaise(&r)); err != nil {
 		return err
 	}
-	if family(r.Kind) != engine.Exclusive {
-		return unsupportedFence(r.Kind)
-	}
-	c := commandOf(doRaise, &r)
+	c := keystate.CommandOf(keystate.DoRaise, &r)
 	c.Fence = fence
-	_, err := e.run(ctx, locksDir, r.Key, c)
+	_, err := e.run(ctx, keystate.Locks, r.Key, c)
 	return err
 }
 
 // Notify implements [engine.Notifier].
 func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
-	return e.topics.subscribe(topicOf(&r))
+	return e.topics.subscribe(topicName(keystate.TopicOf(&r)))
 }

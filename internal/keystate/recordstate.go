@@ -1,4 +1,4 @@
-package zookeeper
+package keystate
 
 import (
 	"slices"
@@ -21,7 +21,7 @@ type record struct {
 	Attempt     string       `json:"a"`
 	Fingerprint string       `json:"p,omitempty"`
 	Result      []byte       `json:"d,omitempty"`
-	Blob        *blob        `json:"g,omitempty"` // instead of a large result
+	Blob        *Blob        `json:"g,omitempty"` // instead of a large result
 	State       engine.State `json:"s"`           // stays Running after the lease has expired; see stateAt
 	TookOver    bool         `json:"o,omitempty"`
 	Fence       uint64       `json:"f"`
@@ -30,44 +30,44 @@ type record struct {
 	Retained    int64        `json:"t"` // when the retention of the outcome ends
 }
 
-func (s *recordState) apply(c *command, x *effects) any {
-	s.Tombs = unexpired(s.Tombs, x.now)
-	if s.Entry != nil && x.now >= s.Entry.expires() {
+func (s *recordState) Apply(c *Command, x *Effects) any {
+	s.Tombs = unexpired(s.Tombs, x.Now)
+	if s.Entry != nil && x.Now >= s.Entry.expires() {
 		s.Entry = nil
 	}
 	switch c.Do {
-	case doClaim:
+	case DoClaim:
 		return s.claim(c, x)
-	case doRenewClaim:
-		if s.Entry == nil || !s.Entry.isRunning(c.Attempt, x.now) {
+	case DoRenewClaim:
+		if s.Entry == nil || !s.Entry.isRunning(c.Attempt, x.Now) {
 			return engine.ErrNotHolder
 		}
 		s.renewClaim(c, x)
 		return nil
-	case doSettle:
+	case DoSettle:
 		return s.settle(c, x)
-	case doAbandonClaim:
+	case DoAbandonClaim:
 		return s.abandonClaim(c, x)
-	case doLookup:
-		return s.lookup(x.now)
-	case doErase:
+	case DoLookup:
+		return s.lookup(x.Now)
+	case DoErase:
 		return s.erase(x)
-	case doTidy:
+	case DoTidy:
 		return tidied(s, x)
 	}
 	return unknownCommand(c)
 }
 
-func (s *recordState) clone() state {
+func (s *recordState) Clone() State {
 	t := *s
 	t.Tombs = slices.Clone(s.Tombs)
 	return &t
 }
 
-func (s *recordState) vacant() bool   { return s.Entry == nil && len(s.Tombs) == 0 }
-func (s *recordState) fences() uint64 { return s.Floor }
+func (s *recordState) Vacant() bool   { return s.Entry == nil && len(s.Tombs) == 0 }
+func (s *recordState) Fences() uint64 { return s.Floor }
 
-func (s *recordState) lasts() int64 {
+func (s *recordState) Lasts() int64 {
 	last := lastOf(s.Tombs)
 	if s.Entry != nil {
 		last = max(last, s.Entry.expires())
@@ -99,7 +99,7 @@ func (r *record) isRunning(attempt string, now int64) bool {
 
 // claim grants c, or answers the record that prevents it. The tombstone comes first: it
 // refuses the attempt even if the key is free.
-func (s *recordState) claim(c *command, x *effects) any {
+func (s *recordState) claim(c *Command, x *Effects) any {
 	r := s.Entry
 	switch {
 	case marked(s.Tombs, "", c.Attempt):
@@ -108,21 +108,21 @@ func (s *recordState) claim(c *command, x *effects) any {
 		s.begin(c, false, x)
 	case c.Fingerprint != "" && r.Fingerprint != "" && r.Fingerprint != c.Fingerprint:
 		return mismatchError(s.key)
-	case r.isRunning(c.Attempt, x.now): // repeated, because the first reply was lost
+	case r.isRunning(c.Attempt, x.Now): // repeated, because the first reply was lost
 		s.renewClaim(c, x)
-	case c.TakeOver && r.stateAt(x.now) == engine.Unknown:
+	case c.TakeOver && r.stateAt(x.Now) == engine.Unknown:
 		s.begin(c, true, x)
 	default:
-		return s.lookup(x.now)
+		return s.lookup(x.Now)
 	}
-	granted := s.lookup(x.now)
+	granted := s.lookup(x.Now)
 	granted.Granted, granted.TookOver = true, s.Entry.TookOver
 	return granted
 }
 
 // begin starts a claim with a new fence. A claim without a fingerprint keeps the
 // record's.
-func (s *recordState) begin(c *command, tookOver bool, x *effects) {
+func (s *recordState) begin(c *Command, tookOver bool, x *Effects) {
 	x.change()
 	fingerprint := c.Fingerprint
 	if fingerprint == "" && s.Entry != nil {
@@ -130,22 +130,22 @@ func (s *recordState) begin(c *command, tookOver bool, x *effects) {
 	}
 	r := &record{
 		Attempt: c.Attempt, Fingerprint: fingerprint, State: engine.Running, TookOver: tookOver,
-		Began: x.now, Lease: x.now + c.Lease, Retained: x.now + c.Retain,
+		Began: x.Now, Lease: x.Now + c.Lease, Retained: x.Now + c.Retain,
 	}
-	r.Fence, s.Floor = nextFence(s.Floor, 0, x.moment)
+	r.Fence, s.Floor = nextFence(s.Floor, 0, x.Moment)
 	s.Entry = r
 }
 
 // renewClaim restarts the lease and the retention of a claim. It shortens neither.
-func (s *recordState) renewClaim(c *command, x *effects) {
+func (s *recordState) renewClaim(c *Command, x *Effects) {
 	x.change()
 	r := *s.Entry
-	r.Lease, r.Retained = max(r.Lease, x.now+c.Lease), max(r.Retained, x.now+c.Retain)
+	r.Lease, r.Retained = max(r.Lease, x.Now+c.Lease), max(r.Retained, x.Now+c.Retain)
 	s.Entry = &r
 }
 
 // settle ends the claim of c's attempt. A settled outcome does not change.
-func (s *recordState) settle(c *command, x *effects) any {
+func (s *recordState) settle(c *Command, x *Effects) any {
 	r := s.Entry
 	switch {
 	case r == nil:
@@ -154,17 +154,17 @@ func (s *recordState) settle(c *command, x *effects) any {
 		return engine.NotYours
 	case r.State != engine.Running: // a repeated settlement, whose first reply was lost
 		return engine.Released
-	case x.now >= r.Lease: // readers may have seen the outcome as unknown already
+	case x.Now >= r.Lease && !c.Locked: // readers may have seen the outcome as unknown already
 		return engine.AlreadyFree
 	}
 	x.change()
-	from := x.now
+	from := x.Now
 	if c.FromStart {
 		from = r.Began
 	}
 	until := from + c.Retain
 	// With FromStart, the retention may have passed before the work ended.
-	if c.Outcome == engine.Absent || until <= x.now {
+	if c.Outcome == engine.Absent || until <= x.Now {
 		s.Entry = nil
 	} else {
 		ended := *r
@@ -174,15 +174,15 @@ func (s *recordState) settle(c *command, x *effects) any {
 		}
 		s.Entry = &ended
 	}
-	x.wake(recordTopic(s.key))
+	x.wake(RecordTopic(s.key))
 	return engine.Released
 }
 
 // abandonClaim undoes the claim of c's attempt. The tombstone refuses a claim that
 // arrives later.
-func (s *recordState) abandonClaim(c *command, x *effects) any {
+func (s *recordState) abandonClaim(c *Command, x *Effects) any {
 	x.change()
-	s.Tombs = putMark(s.Tombs, "", c.Attempt, x.now+c.Lease)
+	s.Tombs = putMark(s.Tombs, "", c.Attempt, x.Now+c.Lease)
 	r := s.Entry
 	if r == nil || r.Attempt != c.Attempt || r.State != engine.Running {
 		switch { // nothing to undo: the claim is another attempt's, or has its outcome
@@ -194,54 +194,72 @@ func (s *recordState) abandonClaim(c *command, x *effects) any {
 		return engine.Released
 	}
 	s.Entry = nil
-	if r.TookOver && x.now < r.Retained { // the claim took over an outcome that is still unknown
+	if r.TookOver && x.Now < r.Retained { // the claim took over an outcome that is still unknown
 		unknown := *r
 		unknown.State = engine.Unknown
 		s.Entry = &unknown
 	}
-	x.wake(recordTopic(s.key))
+	x.wake(RecordTopic(s.key))
 	return engine.Released
 }
 
 // erase deletes the record and answers it as it was. A running claim stays: its attempt
 // will settle it.
-func (s *recordState) erase(x *effects) any {
-	before := s.lookup(x.now)
-	before.Result, before.blob = nil, nil
+func (s *recordState) erase(x *Effects) any {
+	before := s.lookup(x.Now)
+	before.Result, before.Blob = nil, nil
 	if before.State != engine.Absent && before.State != engine.Running {
 		x.change()
 		s.Entry = nil
-		x.wake(recordTopic(s.key))
+		x.wake(RecordTopic(s.key))
 	}
 	return before
 }
 
 // lookup returns the record as callers see it.
-func (s *recordState) lookup(now int64) found {
+func (s *recordState) lookup(now int64) Found {
 	r := s.Entry
 	if r == nil {
-		return found{Record: engine.Record{Key: s.key}}
+		return Found{Record: engine.Record{Key: s.key}}
 	}
 	state, until := r.stateAt(now), r.Retained
 	if state == engine.Running {
 		until = r.Lease
 	}
-	return found{engine.Record{
-		Key: s.key, State: state, Fence: r.Fence, Began: time.UnixMilli(r.Began), Age: duration(now - r.Began),
-		Left: duration(until - now), Fingerprint: unpack(r.Fingerprint), Result: slices.Clone(r.Result),
+	return Found{engine.Record{
+		Key: s.key, State: state, Fence: r.Fence, Began: time.UnixMilli(r.Began), Age: Duration(now - r.Began),
+		Left: Duration(until - now), Fingerprint: Unpack(r.Fingerprint), Result: slices.Clone(r.Result),
 	}, r.Blob}
 }
 
-// blob returns the large result of the record, or nil.
-func (s *recordState) blob() *blob {
-	if s.Entry == nil {
-		return nil
-	}
-	return s.Entry.Blob
+// A Found is a record, and where its large result is.
+type Found struct {
+	engine.Record
+	Blob *Blob
 }
 
-// usesBlob reports whether the record has the large result of that id.
-func (s *recordState) usesBlob(id string) bool {
-	b := s.blob()
-	return b != nil && b.ID == id
+// A Blob is a large result that the engine stores outside of the document.
+type Blob struct {
+	ID     string `json:"i"`
+	Chunks int    `json:"n"`
+}
+
+// BlobOf returns the large result of a record, or nil.
+func BlobOf(s State) *Blob {
+	if r, ok := s.(*recordState); ok && r.Entry != nil {
+		return r.Entry.Blob
+	}
+	return nil
+}
+
+// RecordOf returns the record of a state at a time, without its result. It reports false if
+// there is none. Nothing that has expired may be left in s.
+func RecordOf(s State, now int64) (engine.Record, bool) {
+	r, ok := s.(*recordState)
+	if !ok || r.Entry == nil {
+		return engine.Record{}, false
+	}
+	found := r.lookup(now).Record
+	found.Result = nil
+	return found, true
 }

@@ -1,4 +1,4 @@
-package zookeeper
+package keystate
 
 import (
 	"cmp"
@@ -8,11 +8,11 @@ import (
 )
 
 // inspected answers the lock, or an error if the key holds a latch.
-func (s *lockState) inspected(x *effects) any {
+func (s *lockState) inspected(x *Effects) any {
 	if s.Latch != nil {
 		return notLockError(s.key)
 	}
-	return s.inspect(x.now)
+	return s.inspect(x.Now)
 }
 
 // inspect returns the lock as an operator sees it.
@@ -30,7 +30,7 @@ func (s *lockState) inspect(now int64) engine.Lock {
 		}
 		for _, w := range q.Waiters {
 			if !w.expired(now) {
-				info.Waiters = append(info.Waiters, engine.Waiter{Name: unpack(w.Holder), Kind: w.Kind, Left: duration(w.Until - now)})
+				info.Waiters = append(info.Waiters, engine.Waiter{Name: Unpack(w.Holder), Kind: w.Kind, Left: Duration(w.Until - now)})
 			}
 		}
 		if len(info.Waiters) == 0 {
@@ -51,12 +51,22 @@ func (s *lockState) inspect(now int64) engine.Lock {
 func (s *lockState) holders(now int64) (all []engine.Holder) {
 	holds := slices.Clone(s.Holds)
 	slices.SortFunc(holds, func(a, b hold) int {
-		return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Fence, b.Fence)) // fences rise in order of arrival
+		return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Fence, b.Fence)) // Fences rise in order of arrival
 	})
 	for _, h := range holds {
-		all = append(all, engine.Holder{Name: unpack(h.Holder), Kind: h.Kind, Count: len(h.Attempts), Fence: h.Fence, Left: duration(h.Until - now)})
+		all = append(all, engine.Holder{Name: Unpack(h.Holder), Kind: h.Kind, Count: len(h.Attempts), Fence: h.Fence, Left: Duration(h.Until - now)})
 	}
 	return all
+}
+
+// LockOf returns the lock of a state at a time. It reports false if no caller holds one.
+// Nothing that has expired may be left in s.
+func LockOf(s State, now int64) (engine.Lock, bool) {
+	l, ok := s.(*lockState)
+	if !ok || l.Latch != nil || len(l.Holds) == 0 {
+		return engine.Lock{}, false
+	}
+	return l.inspect(now), true
 }
 
 // minRevocation is the shortest time for which renewals of former holders fail with
@@ -65,36 +75,36 @@ const minRevocation = 60_000
 
 // forceRelease takes the lock from all its holders, or empties the queue of a free lock.
 // It answers the lock as it was.
-func (s *lockState) forceRelease(x *effects) any {
+func (s *lockState) forceRelease(x *Effects) any {
 	if s.Latch != nil {
 		return notLockError(s.key)
 	}
-	before := s.inspect(x.now)
+	before := s.inspect(x.Now)
 	switch {
 	case len(s.Holds) > 0:
 		x.change()
-		kind := family(s.Holds[0].Kind)
+		kind := Family(s.Holds[0].Kind)
 		s.revoke(x)
 		s.notifyNext(kind, x)
 	case len(before.Waiters) > 0:
 		x.change()
-		s.clearQueue(family(before.Kind), x)
+		s.clearQueue(Family(before.Kind), x)
 	}
 	return before
 }
 
 // revoke ends all holds, and adds a mark for each of their attempts. The clients of the
 // holders are notified.
-func (s *lockState) revoke(x *effects) {
-	until := x.now + minRevocation
+func (s *lockState) revoke(x *Effects) {
+	until := x.Now + minRevocation
 	for _, h := range s.Holds {
 		// Three times the remaining lease outlasts the holder's next renewals.
-		until = max(until, x.now+3*(h.Until-x.now))
+		until = max(until, x.Now+3*(h.Until-x.Now))
 	}
 	for _, h := range s.Holds {
-		wakeClients(unpack(h.Holder), x)
+		wakeClients(Unpack(h.Holder), x)
 		for _, attempt := range h.Attempts {
-			wakeClients(unpack(attempt), x)
+			wakeClients(Unpack(attempt), x)
 			s.Revoked = putMark(s.Revoked, h.Holder, attempt, until)
 		}
 	}
@@ -104,21 +114,21 @@ func (s *lockState) revoke(x *effects) {
 // wakeClients notifies the client of a revoked holder or attempt. The name begins with
 // the client's ID and a colon. An ID may contain colons, so every prefix that a colon
 // follows may be an ID.
-func wakeClients(name string, x *effects) {
+func wakeClients(name string, x *Effects) {
 	for at := range len(name) {
 		if name[at] == ':' {
-			x.wake(clientTopic(name[:at]))
+			x.wake(ClientTopic(name[:at]))
 		}
 	}
 }
 
 // clearQueue removes a queue and notifies all its waiters.
-func (s *lockState) clearQueue(kind engine.Kind, x *effects) {
-	x.wake(kindTopic(s.key, kind))
+func (s *lockState) clearQueue(kind engine.Kind, x *Effects) {
+	x.wake(KindTopic(s.key, kind))
 	q := s.queue(kind)
 	for _, w := range q.Waiters {
 		if kind != engine.Read {
-			x.wake(waiterTopic(s.key, w.Kind, w.Holder, w.Attempt))
+			x.wake(WaiterTopic(s.key, w.Kind, w.Holder, w.Attempt))
 		}
 	}
 	s.setWaiters(q, nil)

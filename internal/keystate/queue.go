@@ -1,4 +1,4 @@
-package zookeeper
+package keystate
 
 import (
 	"slices"
@@ -30,24 +30,24 @@ func (w *waiter) expired(now int64) bool { return now >= w.Until }
 func (w *waiter) forgetAt() int64 { return w.Until + w.Lease }
 
 // is reports whether the position is that of c.
-func (w *waiter) is(c *command) bool {
+func (w *waiter) is(c *Command) bool {
 	return w.Holder == c.Holder && w.Kind == c.Kind && (c.Kind != engine.Permit || w.Attempt == c.Attempt)
 }
 
 // prune removes the waiters that are to be forgotten. If the clock was set back, it
 // shortens each position to its queue lease.
-func (q *queue) prune(x *effects) {
+func (q *queue) prune(x *Effects) {
 	for i := range q.Waiters {
-		if w := &q.Waiters[i]; w.Until > x.now+w.Lease {
-			w.Until = x.now + w.Lease
+		if w := &q.Waiters[i]; w.Until > x.Now+w.Lease {
+			w.Until = x.Now + w.Lease
 			x.change()
 		}
 	}
-	q.Waiters = slices.DeleteFunc(q.Waiters, func(w waiter) bool { return x.now >= w.forgetAt() })
+	q.Waiters = slices.DeleteFunc(q.Waiters, func(w waiter) bool { return x.Now >= w.forgetAt() })
 }
 
 // position returns the number of waiters before c, or -1 if it is not queued.
-func (q *queue) position(c *command) int {
+func (q *queue) position(c *Command) int {
 	if q == nil {
 		return -1
 	}
@@ -67,7 +67,7 @@ func (q *queue) upTo(at int) []waiter {
 
 // blocking returns the first waiter that c must not overtake, or nil. Readers may
 // overtake each other, and any caller may overtake expired positions.
-func (q *queue) blocking(c *command, now int64) *waiter {
+func (q *queue) blocking(c *Command, now int64) *waiter {
 	before := q.upTo(q.position(c))
 	for i := range before {
 		if w := &before[i]; !w.expired(now) && (c.Kind != engine.Read || w.Kind == engine.Write) {
@@ -78,10 +78,10 @@ func (q *queue) blocking(c *command, now int64) *waiter {
 }
 
 // queue returns the queue for requests of a kind, or nil. Exclusive requests share the
-// family of fair ones, and have no position in their queue.
+// Family of fair ones, and have no position in their queue.
 func (s *lockState) queue(k engine.Kind) *queue {
 	for i := range s.Queues {
-		if s.Queues[i].Kind == family(k) {
+		if s.Queues[i].Kind == Family(k) {
 			return &s.Queues[i]
 		}
 	}
@@ -89,7 +89,7 @@ func (s *lockState) queue(k engine.Kind) *queue {
 }
 
 // enqueue adds c to the end of its queue, or extends its position at.
-func (s *lockState) enqueue(at int, c *command, now int64) {
+func (s *lockState) enqueue(at int, c *Command, now int64) {
 	q := s.queue(c.Kind)
 	if at >= 0 {
 		if w := &q.Waiters[at]; now+c.Queue > w.Until {
@@ -102,14 +102,14 @@ func (s *lockState) enqueue(at int, c *command, now int64) {
 		w.Attempt = c.Attempt
 	}
 	if q == nil {
-		s.Queues = append(s.Queues, queue{Kind: family(c.Kind)})
+		s.Queues = append(s.Queues, queue{Kind: Family(c.Kind)})
 		q = &s.Queues[len(s.Queues)-1]
 	}
 	q.Waiters = append(q.Waiters, w)
 }
 
 // dequeue removes c from its queue, and reports whether it was queued.
-func (s *lockState) dequeue(c *command) bool {
+func (s *lockState) dequeue(c *Command) bool {
 	q := s.queue(c.Kind)
 	at := q.position(c)
 	if c.Kind == engine.Exclusive || at < 0 {
@@ -121,7 +121,7 @@ func (s *lockState) dequeue(c *command) bool {
 
 // dequeueGranted is dequeue for a caller that is granted the lock. It also removes the
 // expired positions before it.
-func (s *lockState) dequeueGranted(c *command, now int64) bool {
+func (s *lockState) dequeueGranted(c *Command, now int64) bool {
 	q := s.queue(c.Kind)
 	if q == nil || c.Kind == engine.Exclusive {
 		return false
@@ -148,8 +148,8 @@ func (s *lockState) setWaiters(q *queue, waiters []waiter) {
 // queue, and the first waiter in the queue. It also notifies waiters before that one
 // whose positions have expired, because they may still be alive. It returns how many
 // queued waiters were notified.
-func (s *lockState) notifyNext(kind engine.Kind, x *effects) (notified int) {
-	x.wake(kindTopic(s.key, kind))
+func (s *lockState) notifyNext(kind engine.Kind, x *Effects) (notified int) {
+	x.wake(KindTopic(s.key, kind))
 	q := s.queue(kind)
 	if q == nil {
 		return 0
@@ -157,10 +157,10 @@ func (s *lockState) notifyNext(kind engine.Kind, x *effects) (notified int) {
 	for i := range q.Waiters {
 		w := &q.Waiters[i]
 		if kind != engine.Read { // waiting readers and writers share the topic of the kind
-			x.wake(waiterTopic(s.key, w.Kind, w.Holder, w.Attempt))
+			x.wake(WaiterTopic(s.key, w.Kind, w.Holder, w.Attempt))
 		}
 		notified++
-		if !w.expired(x.now) {
+		if !w.expired(x.Now) {
 			break
 		}
 	}

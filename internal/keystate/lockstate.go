@@ -1,4 +1,4 @@
-package zookeeper
+package keystate
 
 import (
 	"slices"
@@ -33,8 +33,8 @@ type listener struct {
 	Until int64  `json:"u"`
 }
 
-// family returns one kind for all kinds that may use the same lock.
-func family(k engine.Kind) engine.Kind {
+// Family returns one kind for all kinds that may use the same lock.
+func Family(k engine.Kind) engine.Kind {
 	switch k {
 	case engine.Fair:
 		return engine.Exclusive
@@ -44,40 +44,40 @@ func family(k engine.Kind) engine.Kind {
 	return k
 }
 
-func (s *lockState) apply(c *command, x *effects) any {
+func (s *lockState) Apply(c *Command, x *Effects) any {
 	s.expire(x)
 	switch c.Do {
-	case doAcquire:
+	case DoAcquire:
 		return s.acquire(c, x)
-	case doRenew:
+	case DoRenew:
 		return s.renew(c, x)
-	case doRelease:
+	case DoRelease:
 		return s.release(c, x)
-	case doAbandon:
+	case DoAbandon:
 		return s.abandon(c, x)
-	case doInspect:
+	case DoInspect:
 		return s.inspected(x)
-	case doForceRelease:
+	case DoForceRelease:
 		return s.forceRelease(x)
-	case doRaise:
+	case DoRaise:
 		return s.raise(c, x)
-	case doCountDown:
+	case DoCountDown:
 		return s.countDown(c, x)
-	case doTidy:
+	case DoTidy:
 		return tidied(s, x)
 	}
 	return unknownCommand(c)
 }
 
 // tidied removes a document in which nothing is left.
-func tidied(s state, x *effects) any {
-	if s.vacant() {
+func tidied(s State, x *Effects) any {
+	if s.Vacant() {
 		x.change()
 	}
 	return nil
 }
 
-func (s *lockState) clone() state {
+func (s *lockState) Clone() State {
 	t := *s
 	t.Holds, t.Tombs, t.Revoked, t.Listeners = slices.Clone(s.Holds), slices.Clone(s.Tombs), slices.Clone(s.Revoked), slices.Clone(s.Listeners)
 	t.Queues = slices.Clone(s.Queues)
@@ -92,14 +92,14 @@ func (s *lockState) clone() state {
 	return &t
 }
 
-func (s *lockState) fences() uint64 { return s.Floor }
+func (s *lockState) Fences() uint64 { return s.Floor }
 
-// vacant ignores listeners: they ask again after a release.
-func (s *lockState) vacant() bool {
+// Vacant ignores listeners: they ask again after a release.
+func (s *lockState) Vacant() bool {
 	return len(s.Holds)+len(s.Queues)+len(s.Tombs)+len(s.Revoked) == 0 && s.Latch == nil
 }
 
-func (s *lockState) lasts() int64 {
+func (s *lockState) Lasts() int64 {
 	last := max(lastOf(s.Tombs), lastOf(s.Revoked))
 	for _, h := range s.Holds {
 		last = max(last, h.Until)
@@ -116,10 +116,10 @@ func (s *lockState) lasts() int64 {
 }
 
 // expire removes what has expired. Waiters that may be granted the lock are notified.
-func (s *lockState) expire(x *effects) {
-	s.Tombs, s.Revoked = unexpired(s.Tombs, x.now), unexpired(s.Revoked, x.now)
-	s.Listeners = slices.DeleteFunc(s.Listeners, func(l listener) bool { return x.now >= l.Until })
-	if s.Latch != nil && x.now >= s.Latch.Until {
+func (s *lockState) expire(x *Effects) {
+	s.Tombs, s.Revoked = unexpired(s.Tombs, x.Now), unexpired(s.Revoked, x.Now)
+	s.Listeners = slices.DeleteFunc(s.Listeners, func(l listener) bool { return x.Now >= l.Until })
+	if s.Latch != nil && x.Now >= s.Latch.Until {
 		s.Latch = nil
 	}
 	for i := range s.Queues {
@@ -130,8 +130,8 @@ func (s *lockState) expire(x *effects) {
 	if before == 0 {
 		return
 	}
-	kind := family(s.Holds[0].Kind)
-	s.Holds = slices.DeleteFunc(s.Holds, func(h hold) bool { return x.now >= h.Until })
+	kind := Family(s.Holds[0].Kind)
+	s.Holds = slices.DeleteFunc(s.Holds, func(h hold) bool { return x.Now >= h.Until })
 	if len(s.Holds) < before {
 		s.notifyNext(kind, x)
 	}
@@ -143,18 +143,18 @@ func (s *lockState) held() (engine.Kind, bool) {
 	case s.Latch != nil:
 		return engine.Latch, true
 	case len(s.Holds) > 0:
-		return family(s.Holds[0].Kind), true
+		return Family(s.Holds[0].Kind), true
 	}
 	return 0, false
 }
 
 // holdOf returns the hold of c's holder and kind, or nil.
-func (s *lockState) holdOf(c *command) *hold {
+func (s *lockState) holdOf(c *Command) *hold {
 	for i := range s.Holds {
 		h := &s.Holds[i]
 		switch {
-		case h.Holder != c.Holder || family(h.Kind) != family(c.Kind):
-		case family(c.Kind) == engine.Exclusive, c.Kind == h.Kind && c.Kind != engine.Permit,
+		case h.Holder != c.Holder || Family(h.Kind) != Family(c.Kind):
+		case Family(c.Kind) == engine.Exclusive, c.Kind == h.Kind && c.Kind != engine.Permit,
 			c.Kind == engine.Permit && slices.Contains(h.Attempts, c.Attempt):
 			return h
 		}
@@ -163,7 +163,7 @@ func (s *lockState) holdOf(c *command) *hold {
 }
 
 // holdOfAttempt returns the hold of c's attempt, or nil.
-func (s *lockState) holdOfAttempt(c *command) *hold {
+func (s *lockState) holdOfAttempt(c *Command) *hold {
 	if h := s.holdOf(c); h != nil && slices.Contains(h.Attempts, c.Attempt) {
 		return h
 	}
