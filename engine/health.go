@@ -44,6 +44,7 @@ const (
 	PostgreSQL Product = "postgresql"
 	Etcd       Product = "etcd"
 	ZooKeeper  Product = "zookeeper"
+	MySQL      Product = "mysql" // or MariaDB
 )
 
 // A Topology is how the servers of an engine are arranged.

@@ -85,13 +85,13 @@ type Moment struct {
 	ID  uint64 // the id of the transaction, which rises over the life of the server's data
 }
 
-// fenceBits are the bits of a fence below the transaction's id. They tell apart the
+// FenceBits are the bits of a fence below the transaction's id. They tell apart the
 // fences of one transaction, and leave space for reserves: a short reserve ends before
 // the fence of the next transaction.
-const fenceBits = 6
+const FenceBits = 6
 
 // Fence returns the lowest fence of the transaction.
-func (m Moment) Fence() uint64 { return m.ID << fenceBits }
+func (m Moment) Fence() uint64 { return m.ID << FenceBits }
 
 // Effects are what commands do beyond the state.
 type Effects struct {

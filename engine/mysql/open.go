@@ -1,0 +1,93 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Open connects to the server that a URL names:
+//
+//	mysql://user:password@host:3306/db?timeout=2s
+//
+// mariadb:// is the same. Optional parameters, with their defaults:
+//
+//	timeout  how long a call may take (2s)
+//	poll     see [Poll] (50ms)
+//	pool     see [Pool] (8)
+//	prefix   see [Prefix] (interlock_)
+//	tls      true, skip-verify, preferred or false (false)
+//	lazy     true or false, see [Lazy]
+//	migrate  true or false, see [AutoMigrate]
+//
+// Options override parameters.
+func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
+	a, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	for _, opt := range opts {
+		opt(&a.settings)
+	}
+	e := newEngine(a)
+	if err := e.connect(a); err != nil {
+		return nil, err
+	}
+	err = e.ready(ctx)
+	// Lazy tolerates a server that is down, but not a wrong password or schema.
+	if err != nil && e.lazy && ctx.Err() == nil && engine.Temporary(err) {
+		err = nil
+	}
+	if err != nil {
+		_ = e.Close()
+		return nil, err
+	}
+	e.tasks.Start(e.sweepNow)
+	return e, nil
+}
+
+// connect makes the pool, which connects when it is used.
+func (e *Engine) connect(a *address) error {
+	a.config.Timeout = e.timeout
+	connector, err := mysqldriver.NewConnector(a.config)
+	if err != nil {
+		return fmt.Errorf("mysql: %w", err)
+	}
+	e.db = sql.OpenDB(counting{connector, e.dials})
+	e.db.SetMaxOpenConns(e.conns)
+	e.db.SetMaxIdleConns(e.conns)
+	e.db.SetConnMaxIdleTime(5 * time.Minute)
+	return nil
+}
+
+// counting counts the connections that were opened.
+type counting struct {
+	driver.Connector
+	opened *atomic.Uint64
+}
+
+// Connect implements [driver.Connector].
+func (c counting) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err == nil {
+		c.opened.Add(1)
+	}
+	return conn, err
+}
+
+// ready makes the first connection and checks the schema.
+func (e *Engine) ready(ctx context.Context) error {
+	if err := e.usable(ctx); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	return e.checkSchema(limited, ctx)
+}

@@ -1,0 +1,165 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/keystate"
+)
+
+// A round executes some calls on one document, in one transaction.
+type round struct {
+	e          *Engine
+	class, key string
+	id         rowID
+	calls      []*keystate.Call
+}
+
+// run ends when every call has its answer or its caller has left. It repeats a transaction
+// that had no effect because of other transactions.
+func (r *round) run() {
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.timeout)
+	defer cancel()
+	began := time.Now()
+	for try := 1; ; try++ {
+		r.calls = slices.DeleteFunc(r.calls, func(x *keystate.Call) bool { return !x.Waiting() })
+		if len(r.calls) == 0 {
+			return
+		}
+		a := attempt{operation: r.calls[0].Do, key: r.key}
+		_ = r.e.observe(context.Background(), a.operation, func() error {
+			a.err = r.step(ctx, &a)
+			return a.err
+		})
+		if a.err == nil {
+			return
+		}
+		if !a.sent {
+			keystate.Unsend(r.calls)
+		}
+		if a.sent || ctx.Err() != nil || !repeats(a.err, time.Since(began) < r.e.lockWait()) {
+			r.fail(&a)
+			return
+		}
+		time.Sleep(rand.N(time.Duration(min(try, 20)) * 2 * time.Millisecond))
+	}
+}
+
+// fail answers the calls with an error. A claim of a key that a caller's transaction has
+// locked finds it running.
+func (r *round) fail(a *attempt) {
+	err := r.e.explain(context.Background(), *a)
+	if isLocked(a.err) && r.class == keystate.Records {
+		r.failClaims(err)
+		return
+	}
+	keystate.Fail(r.calls, err)
+}
+
+// failClaims answers the calls on a record that is locked.
+func (r *round) failClaims(err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.timeout)
+	defer cancel()
+	for _, x := range r.calls {
+		found, ok := r.e.lockedRecord(ctx, r.key, &x.Command)
+		if ok {
+			x.Resolve(found, nil)
+			continue
+		}
+		x.Resolve(nil, err)
+	}
+}
+
+// errLeft means that a caller has left before its call was sent.
+var errLeft = errors.New("a caller has left")
+
+// step executes the calls once. It sets a.sent if the transaction may have committed.
+func (r *round) step(ctx context.Context, a *attempt) (err error) {
+	conn, err := r.e.db.Conn(ctx)
+	if err != nil {
+		a.crowded = r.e.crowded()
+		return err
+	}
+	healthy := false
+	defer func() { giveBack(conn, healthy) }()
+	d, err := r.e.lock(ctx, conn, r.class, r.key)
+	if err != nil {
+		return err
+	}
+	s, err := d.state(r.class, r.key)
+	if err != nil {
+		keystate.Fail(r.calls, err)
+		return nil
+	}
+	commands := make([]keystate.Command, len(r.calls))
+	for i, x := range r.calls {
+		commands[i] = x.Command
+	}
+	answers, x := keystate.Execute(s, commands, d.moment())
+	if !x.Changed {
+		r.resolve(answers)
+		_, err = conn.ExecContext(ctx, "ROLLBACK")
+		healthy = err == nil
+		return nil // the calls have their answers
+	}
+	c, err := r.e.change(d, r.class, r.key, s, &x)
+	if err != nil {
+		keystate.Fail(r.calls, err)
+		return nil
+	}
+	if !keystate.Send(r.calls) {
+		return errLeft
+	}
+	c.add("COMMIT")
+	query, args := c.batch()
+	if _, err = conn.ExecContext(ctx, query, args...); err != nil {
+		a.sent = !rolledBack(err)
+		return err
+	}
+	healthy = true
+	r.resolve(answers)
+	r.e.notices.notify(c, d)
+	return nil
+}
+
+// resolve answers the calls.
+func (r *round) resolve(answers []any) {
+	for i, x := range r.calls {
+		x.Resolve(answers[i], nil)
+	}
+}
+
+// giveBack returns a connection to the pool. One that may be in a transaction is closed, and
+// the server rolls the transaction back.
+func giveBack(conn *sql.Conn, healthy bool) {
+	if !healthy {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	_ = conn.Close()
+}
+
+// crowded reports whether all connections of the pool are in use.
+func (e *Engine) crowded() bool { return e.db.Stats().InUse >= e.conns }
+
+// observe reports a request to the observers. They see the meaning of an error, but no key.
+func (e *Engine) observe(ctx context.Context, operation string, do func() error) error {
+	if !e.calls.Active() {
+		return do()
+	}
+	start := time.Now()
+	err := do()
+	seen := err
+	if errors.Is(err, errLeft) {
+		seen = nil
+	} else if err != nil {
+		seen = e.explain(ctx, attempt{operation: operation, err: err})
+	}
+	e.calls.Call(engine.ServerCall{Operation: operation, Node: e.addr, Took: time.Since(start), Err: seen})
+	return err
+}

@@ -1,0 +1,342 @@
+// Package mysqltest starts MariaDB servers for tests. Each server is a process on a free
+// port of the loopback interface, with its files in a temporary directory. It survives Kill:
+// the operating system keeps what was written.
+//
+// A test that needs MariaDB fails if it is not installed.
+package mysqltest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to start or to answer. Recovery on a loaded machine
+// takes seconds.
+const patience = 60 * time.Second
+
+// The user of the tests, who may do everything. It logs in over TCP, which root may not.
+const (
+	testUser     = "interlock"
+	testPassword = "interlock"
+)
+
+// A Server is a MariaDB server.
+type Server struct {
+	port int
+	dir  string
+	args []string
+
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has been waited for
+	log    *bytes.Buffer // read only once exited is closed
+}
+
+// StartServer runs a server of its own until the test ends. args are arguments of mariadbd,
+// such as "--max-connections=10".
+func StartServer(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s, err := newServer(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.end()
+		if t.Failed() {
+			t.Logf("log of mariadbd on %s:\n%s", s.Addr(), s.log)
+		}
+	})
+	return s
+}
+
+// SkipIfShort skips a test under -short.
+func SkipIfShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
+		t.Skip("takes long: make verify runs it")
+	}
+}
+
+// newServer creates the files of a server and starts it.
+func newServer(args []string) (*Server, error) {
+	if _, err := program("mariadbd"); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "interlock-mysql-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, args: args}
+	if err := s.create(); err != nil {
+		s.end()
+		return nil, err
+	}
+	for range 10 {
+		if s.port, err = freePort(); err != nil {
+			break
+		}
+		if err = s.run(); !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	if err != nil {
+		s.end()
+		return nil, fmt.Errorf("mariadbd did not start: %w\n%s", err, s.log)
+	}
+	return s, nil
+}
+
+// create creates the files. mariadbd refuses to run as root.
+func (s *Server) create() error {
+	account, err := accountOf()
+	if err != nil {
+		return err
+	}
+	if account != nil {
+		if err := os.Chown(s.dir, int(account.Uid), int(account.Gid)); err != nil {
+			return err
+		}
+	}
+	install, err := program("mariadb-install-db")
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(install, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal", "--skip-test-db",
+		"--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0")
+	cmd.Dir, cmd.SysProcAttr = s.dir, &syscall.SysProcAttr{Credential: account}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// data returns the directory of the data.
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// socket returns the socket through which the tests administer the server.
+func (s *Server) socket() string { return filepath.Join(s.dir, "socket") }
+
+// accountOf returns the account that runs the servers, or nil for that of the tests.
+func accountOf() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil //nolint:nilnil // no other account
+	}
+	for _, name := range []string{"mysql", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(errUID, errGID); err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("mariadbd does not run as root, and there is neither a user mysql nor nobody")
+}
+
+// program returns the path of a program of MariaDB. Debian keeps the server in /usr/sbin,
+// which PATH may lack.
+func program(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	if path := filepath.Join("/usr/sbin", name); exists(path) {
+		return path, nil
+	}
+	return "", fmt.Errorf("%s is not installed: apt-get install mariadb-server", name)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Addr returns the server's host and port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// URL returns the URL of a database of the server. Its user may do everything.
+func (s *Server) URL(database string) string { return s.URLAt(s.Addr(), database) }
+
+// URLAt is URL with another address, such as that of a proxy.
+func (s *Server) URLAt(addr, database string) string {
+	return fmt.Sprintf("mysql://%s:%s@%s/%s", testUser, testPassword, addr, database)
+}
+
+// Dir returns the directory in which the server keeps its files.
+func (s *Server) Dir() string { return s.dir }
+
+// Stop pauses the server, with its connections open, until Cont.
+func (s *Server) Stop(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
+
+// Cont resumes a stopped server.
+func (s *Server) Cont(t testing.TB) { s.signal(t, syscall.SIGCONT) }
+
+func (s *Server) signal(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		t.Fatalf("signal %v to mariadbd: %v", sig, err)
+	}
+}
+
+// Kill ends the server as a crash would and waits until it is gone.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	s.signal(t, syscall.SIGKILL)
+	<-s.exited
+}
+
+// Shutdown ends the server in the way of a planned restart: it disconnects its clients.
+func (s *Server) Shutdown(t testing.TB) {
+	t.Helper()
+	s.signal(t, syscall.SIGTERM)
+	<-s.exited
+}
+
+// Restart kills the server, if it still runs, and starts it again on the same port.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if s.running() {
+		s.Kill(t)
+	}
+	var err error
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if err = s.run(); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("mariadbd did not start again: %v\n%s", err, s.log)
+		}
+	}
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() error {
+	mariadbd, err := program("mariadbd")
+	if err != nil {
+		return err
+	}
+	account, err := accountOf()
+	if err != nil {
+		return err
+	}
+	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
+	s.cmd = exec.Command(mariadbd, append([]string{"--no-defaults", "--datadir", s.data(), "--socket", s.socket(), "--pid-file", filepath.Join(s.dir, "pid"),
+		"--bind-address=127.0.0.1", "--port", strconv.Itoa(s.port), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
+		"--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin", "--max-connections=300"}, s.args...)...)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
+	started := make(chan error)
+	go supervise(s.cmd, account, s.exited, started) // ends with the server, which end kills and waits for
+	if err := <-started; err != nil {
+		close(s.exited)
+		return err
+	}
+	return s.await()
+}
+
+var errPortTaken = errors.New("another server has the port")
+
+// await returns nil when the server answers, or an error that says why it does not.
+func (s *Server) await() error {
+	for end := time.Now().Add(patience); ; {
+		_, err := s.Query("mysql", fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'127.0.0.1' IDENTIFIED BY '%s'; GRANT ALL ON *.* TO '%[1]s'@'127.0.0.1' WITH GRANT OPTION",
+			testUser, testPassword))
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			if strings.Contains(s.log.String(), "Address already in use") {
+				return errPortTaken
+			}
+			return errors.New("the process exited")
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			_ = s.cmd.Process.Kill()
+			<-s.exited
+			return fmt.Errorf("no answer in %v: %w", patience, err)
+		}
+	}
+}
+
+func (s *Server) running() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// end kills the server and removes its files.
+func (s *Server) end() {
+	if s.cmd != nil && s.running() {
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+// Exec runs statements in a database and returns their output: a line for each row, with
+// tabs between its columns.
+func (s *Server) Exec(t testing.TB, database, sql string) string {
+	t.Helper()
+	out, err := s.Query(database, sql)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return out
+}
+
+// Query is Exec for a statement that may fail.
+func (s *Server) Query(database, sql string) (string, error) {
+	client, err := program("mariadb")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(client, "--no-defaults", "--socket", s.socket(), "--user", "root", "--batch", "--skip-column-names", "--execute", sql, database)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Version returns the version of MariaDB that is installed, such as "10.11.14".
+func Version(t testing.TB) string {
+	t.Helper()
+	mariadbd, err := program("mariadbd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(mariadbd, "--version").Output()
+	_, rest, found := strings.Cut(string(out), "Ver ")
+	version, _, _ := strings.Cut(rest, "-")
+	if err != nil || !found {
+		t.Fatalf("mariadbd --version: %q, %v", out, err)
+	}
+	return version
+}
