@@ -69,14 +69,15 @@ type querier interface {
 func (e *Engine) sql(statement string) string { return strings.ReplaceAll(statement, "{p}", e.prefix) }
 
 const (
-	begin    = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; "
+	begin    = "START TRANSACTION; "
 	lockRow  = "SELECT 1 FROM {p}document WHERE id = ? FOR UPDATE"
-	addRow   = "INSERT INTO {p}document VALUES (?, ?, ?, 0, '', 0, '', (SELECT now FROM {p}clock) + 3600000) ON DUPLICATE KEY UPDATE id = id"
+	keepRow  = "UPDATE {p}document SET expires = (SELECT ms FROM {p}clock) + 3600000 WHERE id = ? AND expires < (SELECT ms FROM {p}clock) + 600000"
+	addRow   = "INSERT INTO {p}document VALUES (?, ?, ?, 0, '', 0, '', (SELECT ms FROM {p}clock) + 3600000) ON DUPLICATE KEY UPDATE id = id"
 	takeNext = "INSERT INTO {p}serial () VALUES ()"
 
 	// readRow comes after the statement that locks the row: the clock stands still during a
 	// statement, also while it waits.
-	readRow = "SELECT serial, body, wakes, woken, (SELECT now FROM {p}clock) FROM {p}document WHERE id = ?"
+	readRow = "SELECT serial, body, wakes, woken, (SELECT ms FROM {p}clock) FROM {p}document WHERE id = ?"
 )
 
 // lock begins a transaction on a connection, locks the row of a key and reads it. If there
@@ -146,7 +147,7 @@ func (d *document) scan(ctx context.Context, tx querier, query string, args ...a
 // be behind the transaction that wrote it. A document that does not exist is empty.
 func (e *Engine) look(ctx context.Context, class, key string) (*document, error) {
 	d := &document{id: rowOf(class, key)}
-	rows, err := e.db.QueryContext(ctx, e.sql("SELECT serial, body FROM {p}document WHERE id = ?; SELECT now FROM {p}clock"), d.id[:])
+	rows, err := e.db.QueryContext(ctx, e.sql("SELECT serial, body FROM {p}document WHERE id = ?; SELECT ms FROM {p}clock"), d.id[:])
 	if err != nil {
 		return nil, err
 	}

@@ -48,8 +48,8 @@ func repeats(err error, patient bool) bool {
 	switch {
 	case isLocked(err):
 		return patient
-	case errors.Is(err, errLeft), errors.Is(err, driver.ErrBadConn):
-		return true // the pool finds the other broken connections
+	case errors.Is(err, errLeft), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn):
+		return true // the connection was broken; the next one may work
 	}
 	// 1020: the row has changed since it was read, on a server with snapshot isolation.
 	return slices.Contains([]uint16{errDeadlock, 1020, 1062}, number(err))

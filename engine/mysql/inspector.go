@@ -64,8 +64,8 @@ type listed struct {
 // pageAfter reads a page. The bodies of documents whose keys do not match stay on the
 // server.
 func (e *Engine) pageAfter(ctx context.Context, class, pattern string, from []byte) (found []listed, next string, _ error) {
-	rows, err := e.db.QueryContext(ctx, e.sql(`SELECT id, serial, name, IF(name LIKE ?, body, ''), 0 FROM {p}document
-WHERE class = ? AND id > ? ORDER BY id LIMIT ?; SELECT now FROM {p}clock`), like(pattern), class, notNull(from), page)
+	rows, err := e.db.QueryContext(ctx, e.sql(`SELECT id, serial, name, IF(name LIKE ? ESCAPE '|', body, ''), 0 FROM {p}document
+WHERE class = ? AND id > ? ORDER BY id LIMIT ?; SELECT ms FROM {p}clock`), like(pattern), class, notNull(from), page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,14 +111,21 @@ func like(pattern string) []byte {
 			b = append(b, '_')
 		case c == '\\' && i+1 < len(pattern):
 			i++
-			b = append(b, '\\', pattern[i])
-		case c == '\\' || c == '%' || c == '_':
-			b = append(b, '\\', c)
+			b = append(b, escapes(pattern[i])...)
 		default:
-			b = append(b, c)
+			b = append(b, escapes(c)...)
 		}
 	}
 	return b
+}
+
+// escapes returns what matches one byte. The escape character is no backslash, which means
+// itself in some modes of the server.
+func escapes(c byte) []byte {
+	if c == '%' || c == '_' || c == '|' {
+		return []byte{'|', c}
+	}
+	return []byte{c}
 }
 
 // Inspect implements [engine.Inspector].

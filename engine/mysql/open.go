@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
@@ -63,11 +63,11 @@ func (e *Engine) connect(a *address) error {
 	e.db = sql.OpenDB(counting{connector, e.dials})
 	e.db.SetMaxOpenConns(e.conns)
 	e.db.SetMaxIdleConns(e.conns)
-	e.db.SetConnMaxIdleTime(5 * time.Minute)
+	e.db.SetConnMaxIdleTime(idleLimit / 2)
 	return nil
 }
 
-// counting counts the connections that were opened.
+// counting counts the connections that were opened, and sets their isolation.
 type counting struct {
 	driver.Connector
 	opened *atomic.Uint64
@@ -76,10 +76,23 @@ type counting struct {
 // Connect implements [driver.Connector].
 func (c counting) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
-	if err == nil {
-		c.opened.Add(1)
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	c.opened.Add(1)
+	// The variable has different names on MySQL and MariaDB, so the URL of the driver cannot
+	// set it.
+	x, ok := conn.(driver.ExecerContext)
+	if !ok {
+		err = errors.New("the driver executes no statements")
+	} else {
+		_, err = x.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // ready makes the first connection and checks the schema.

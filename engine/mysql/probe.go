@@ -57,7 +57,7 @@ func (e *Engine) ask(ctx context.Context, n *engine.Node) error {
 	for range 3 {
 		var now int64
 		sent := time.Now()
-		if err := e.db.QueryRowContext(ctx, e.sql("SELECT now, VERSION() FROM {p}clock")).Scan(&now, &n.Version); err != nil {
+		if err := e.db.QueryRowContext(ctx, e.sql("SELECT ms, VERSION() FROM {p}clock")).Scan(&now, &n.Version); err != nil {
 			return err
 		}
 		took := time.Since(sent)

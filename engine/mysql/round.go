@@ -118,6 +118,9 @@ func (r *round) step(ctx context.Context, a *attempt) (err error) {
 	}
 	c.add("COMMIT")
 	query, args := c.batch()
+	if f := r.e.beforeCommit.Load(); f != nil {
+		(*f)()
+	}
 	if _, err = conn.ExecContext(ctx, query, args...); err != nil {
 		a.sent = !rolledBack(err)
 		return err

@@ -97,7 +97,7 @@ func migrationHint(err error) error {
 
 // installed returns the version of the schema, or zero.
 func (e *Engine) installed(ctx context.Context, q querier) (found int64, err error) {
-	rows, err := q.QueryContext(ctx, e.sql("SELECT version, @@max_allowed_packet FROM {p}meta"))
+	rows, err := q.QueryContext(ctx, e.sql("SELECT version, @@max_allowed_packet, @@innodb_rollback_on_timeout FROM {p}meta"))
 	if missing(err) {
 		return 0, nil
 	}
@@ -105,13 +105,17 @@ func (e *Engine) installed(ctx context.Context, q querier) (found int64, err err
 		return 0, err
 	}
 	defer rows.Close() //nolint:errcheck // Err has its error
-	var packet int64
+	var (
+		packet   int64
+		rollsAll bool
+	)
 	for rows.Next() {
-		if err := rows.Scan(&found, &packet); err != nil {
+		if err := rows.Scan(&found, &packet, &rollsAll); err != nil {
 			return 0, err
 		}
 	}
 	e.packet.Store(packet)
+	e.rollsAll.Store(rollsAll)
 	return found, rows.Err()
 }
 

@@ -41,7 +41,7 @@ func (e *Engine) sweep() (n int, err error) {
 	}
 	healthy := false
 	defer func() { giveBack(conn, healthy) }()
-	rows, err := conn.QueryContext(ctx, e.sql(begin+"SELECT id FROM {p}document WHERE expires < (SELECT now FROM {p}clock) ORDER BY expires LIMIT ? FOR UPDATE SKIP LOCKED"), sweepRows)
+	rows, err := conn.QueryContext(ctx, e.sql(begin+"SELECT id FROM {p}document WHERE expires < (SELECT ms FROM {p}clock) ORDER BY expires LIMIT ? FOR UPDATE SKIP LOCKED"), sweepRows)
 	if err != nil {
 		return 0, err
 	}

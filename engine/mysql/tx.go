@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -54,7 +55,7 @@ func (x transaction) Claim(ctx context.Context, c engine.Claim, wait time.Durati
 	if err := e.check(ctx, c.Key, keystate.CheckClaim(&c)); err != nil {
 		return engine.Record{}, err
 	}
-	if err := e.ready(ctx); err != nil {
+	if err := x.ready(ctx); err != nil {
 		return engine.Record{}, err
 	}
 	command := keystate.ClaimCommand(keystate.DoClaim, &c)
@@ -101,14 +102,16 @@ func (x transaction) consider(ctx context.Context, c *keystate.Command, key stri
 		f, err := x.answer(answers[0])
 		return f, true, err
 	}
-	if d.exists {
-		return found, false, nil
-	}
+	// The row must not be deleted before the caller's transaction locks it.
 	err = e.observe(ctx, "add", func() error {
+		if d.exists {
+			_, err := e.db.ExecContext(limited, e.sql(keepRow), d.id[:])
+			return err
+		}
 		_, err := e.db.ExecContext(limited, e.sql(addRow), d.id[:], keystate.Records, []byte(key))
 		return err
 	})
-	if err != nil && !isLocked(err) { // another transaction adds it
+	if err != nil && !isLocked(err) { // another transaction has it
 		return found, false, e.explain(ctx, attempt{operation: c.Do, key: key, err: err})
 	}
 	return found, false, nil
@@ -140,23 +143,40 @@ func (x transaction) locked(operation, key string) error {
 }
 
 // lock locks the row of a key in the caller's transaction and reads it. The document is nil
-// if another transaction has locked it, or if there is none. The statement does not wait, so
-// that the clock is read after the row was locked, and because a server may roll back the
-// caller's transaction after a wait.
+// if another transaction has locked it.
+//
+// The statement finds a row, and does not wait. A search that finds none, or skips locked
+// rows, would lock a gap for other keys, because transactions are REPEATABLE READ by default.
 func (x transaction) lock(ctx context.Context, operation, key string) (*document, error) {
 	d := &document{id: rowOf(keystate.Records, key)}
-	found, err := d.scan(ctx, x.tx, x.engine.sql(readRow+" FOR UPDATE SKIP LOCKED"), d.id[:])
-	if err != nil {
-		return nil, failTx(operation, key, err)
-	}
-	if !found {
+	found, err := d.scan(ctx, x.tx, x.engine.sql(readRow+" FOR UPDATE NOWAIT"), d.id[:])
+	switch {
+	case isLocked(err):
 		return nil, nil //nolint:nilnil // see above
+	case err != nil:
+		return nil, failTx(operation, key, err)
+	case !found:
+		return nil, failTx(operation, key, fmt.Errorf("the row of the key is gone: repeat the transaction: %w", engine.ErrUnavailable))
 	}
 	if err := d.take(ctx, x.engine, x.tx); err != nil {
 		return nil, failTx(operation, key, err)
 	}
 	return d, nil
 }
+
+// ready returns an error if a transaction cannot store records.
+func (x transaction) ready(ctx context.Context) error {
+	if err := x.engine.ready(ctx); err != nil {
+		return err
+	}
+	if x.engine.rollsAll.Load() {
+		return errRollsAll
+	}
+	return nil
+}
+
+var errRollsAll = errors.New("mysql: the server rolls back a transaction that finds a locked row, and what follows would be committed without it: " +
+	"set innodb_rollback_on_timeout to OFF to use transactions")
 
 // claim executes a claim on a row that is locked.
 func (x transaction) claim(ctx context.Context, d *document, c *keystate.Command, key string) (engine.Record, error) {
@@ -195,7 +215,7 @@ func (x transaction) Settle(ctx context.Context, y engine.Settlement) (engine.Ou
 	if err := e.check(ctx, y.Key, keystate.CheckSettlement(&y)); err != nil {
 		return 0, err
 	}
-	if err := e.ready(ctx); err != nil {
+	if err := x.ready(ctx); err != nil {
 		return 0, err
 	}
 	c := keystate.SettleCommand(&y)

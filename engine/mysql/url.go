@@ -47,13 +47,20 @@ func parse(text string) (*address, error) {
 	if err := a.parameters(values); err != nil {
 		return nil, fmt.Errorf("mysql: the URL %w", err)
 	}
-	c.InterpolateParams, c.MultiStatements, c.RejectReadOnly = true, true, true
+	c.InterpolateParams, c.MultiStatements = true, true
 	c.Logger = &driver.NopLogger{}
 	c.ConnectionAttributes = "program_name:interlock"
-	// A server may commit no statement by itself, or let a transaction wait for a minute.
-	c.Params = map[string]string{"autocommit": "1", "innodb_lock_wait_timeout": "1"}
+	// The server may have other defaults. If it loses a client in the middle of a transaction
+	// without notice, it rolls back after wait_timeout: until then the key stays locked.
+	c.Params = map[string]string{
+		"autocommit": "1", "completion_type": "0", "innodb_lock_wait_timeout": "1", "wait_timeout": strconv.Itoa(int(idleLimit / time.Second)),
+	}
 	return a, nil
 }
+
+// idleLimit is after how long the server closes an idle connection. The pool closes it
+// earlier.
+const idleLimit = 20 * time.Second
 
 // either returns the first text that is not empty.
 func either(text, otherwise string) string {

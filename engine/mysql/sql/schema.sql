@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS {p}serial (n bigint unsigned NOT NULL AUTO_INCREMENT 
 
 -- The clock of the engine. Tests replace it.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW {p}clock AS
-SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 AS now;
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 AS ms;
 
 -- The version of the schema, and a name for the data.
 CREATE TABLE IF NOT EXISTS {p}meta (one tinyint NOT NULL PRIMARY KEY, version bigint NOT NULL, id varchar(64) NOT NULL) ENGINE = InnoDB;

@@ -3,6 +3,7 @@ package mysqltest
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func (d *Database) Step(t testing.TB, by time.Duration) {
 	t.Helper()
 	d.step += by
 	d.Exec(t, fmt.Sprintf("CREATE OR REPLACE VIEW %s AS SELECT "+
-		"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 + %d AS now", d.view, d.step.Milliseconds()))
+		"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 + %d AS ms", d.view, d.step.Milliseconds()))
 }
 
 // shared is the server of the process.
@@ -87,6 +88,9 @@ func (x *sharedServer) end() {
 //
 //	func TestMain(m *testing.M) { os.Exit(mysqltest.Main(m)) }
 func Main(m *testing.M) int {
-	defer shared.end()
+	defer func() {
+		shared.end()
+		_ = os.RemoveAll(templateDir)
+	}()
 	return m.Run()
 }

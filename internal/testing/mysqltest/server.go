@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -96,26 +97,50 @@ func newServer(args []string) (*Server, error) {
 	return s, nil
 }
 
-// create creates the files. mariadbd refuses to run as root.
+// create creates the files.
 func (s *Server) create() error {
+	from, err := template()
+	if err != nil {
+		return err
+	}
+	return asAccount(s.dir, "cp", "--recursive", from, s.data())
+}
+
+// template makes the files of a new server, which all servers of the process copy.
+var template = sync.OnceValues(func() (data string, err error) {
+	install, err := program("mariadb-install-db")
+	if err != nil {
+		return "", err
+	}
+	if templateDir, err = os.MkdirTemp("", "interlock-mysql-template-"); err != nil {
+		return "", err
+	}
+	data = filepath.Join(templateDir, "data")
+	// A server deletes temporary tables that it finds when it starts, also those of others.
+	// So no two have one directory for them.
+	return data, asAccount(templateDir, install, "--no-defaults", "--datadir="+data, "--tmpdir="+templateDir,
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0")
+})
+
+// templateDir is the directory of the template, which is removed at the end of the process.
+var templateDir string
+
+// asAccount runs a program as the account of the servers, which is to own dir: mariadbd
+// refuses to run as root.
+func asAccount(dir, name string, args ...string) error {
 	account, err := accountOf()
 	if err != nil {
 		return err
 	}
 	if account != nil {
-		if err := os.Chown(s.dir, int(account.Uid), int(account.Gid)); err != nil {
+		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
 			return err
 		}
 	}
-	install, err := program("mariadb-install-db")
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(install, "--no-defaults", "--datadir="+s.data(), "--auth-root-authentication-method=normal", "--skip-test-db",
-		"--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0")
-	cmd.Dir, cmd.SysProcAttr = s.dir, &syscall.SysProcAttr{Credential: account}
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: account}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, out)
 	}
 	return nil
 }
@@ -232,7 +257,7 @@ func (s *Server) run() error {
 		return err
 	}
 	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
-	s.cmd = exec.Command(mariadbd, append([]string{"--no-defaults", "--datadir", s.data(), "--socket", s.socket(), "--pid-file", filepath.Join(s.dir, "pid"),
+	s.cmd = exec.Command(mariadbd, append([]string{"--no-defaults", "--datadir", s.data(), "--socket", s.socket(), "--tmpdir", s.dir, "--pid-file", filepath.Join(s.dir, "pid"),
 		"--bind-address=127.0.0.1", "--port", strconv.Itoa(s.port), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
 		"--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin", "--max-connections=300"}, s.args...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
