@@ -66,8 +66,9 @@ torture: ## many processes compete for one lock; a checker judges what they saw
 	@scripts/long queues
 	@scripts/long histories
 
-engines: ## the engines on PostgreSQL, etcd and ZooKeeper, on real servers with faults, and the command on them
+engines: ## the engines on PostgreSQL, MySQL, etcd and ZooKeeper, on real servers with faults, and the command on them
 	@scripts/long postgres
+	@scripts/long mysql
 	@scripts/long etcd
 	@scripts/long zookeeper
 	@scripts/long linear

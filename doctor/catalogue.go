@@ -52,6 +52,14 @@ const (
 	Privileges         Code = "privileges"
 	IdleTransaction    Code = "idle-transaction"
 	Isolation          Code = "isolation"
+	InnoDBFlush        Code = "innodb-flush"
+	BinlogSync         Code = "binlog-sync"
+	AsyncReplicas      Code = "async-replicas"
+	ServerReadOnly     Code = "server-read-only"
+	SeveralPrimaries   Code = "several-primaries"
+	UserPrivileges     Code = "user-privileges"
+	FewConnections     Code = "few-connections"
+	RollbackOnTimeout  Code = "rollback-on-timeout"
 	OneMember          Code = "one-member"
 	OneAddress         Code = "one-address"
 	NoSpace            Code = "no-space"
@@ -69,7 +77,7 @@ type entry struct {
 }
 
 // catalogue contains all kinds of findings.
-var catalogue = joined(general, databases, ensembles)
+var catalogue = joined(general, databases, mysqls, ensembles)
 
 // joined returns the union of several catalogues.
 func joined(parts ...map[Code]entry) map[Code]entry {

@@ -31,6 +31,8 @@ const (
 
 	PostgresAsync Row = "postgres-async-replica" // a failover or a crash loses the last grants
 	PostgresSync  Row = "postgres-sync"          // one server, or synchronous replicas
+	MySQLAsync    Row = "mysql-async-replica" // a failover or a crash loses the last grants
+	MySQLSync     Row = "mysql-sync"          // one server, or semi-synchronous replicas
 	EtcdCluster   Row = "etcd"
 	Ensemble      Row = "zookeeper"
 )
@@ -46,7 +48,7 @@ var NotGuaranteed = Text{
 func AllGuarantees() []Guarantee {
 	return []Guarantee{guaranteeByRow[InProcess], guaranteeByRow[NoFile], guaranteeByRow[FileSecond], guaranteeByRow[FileAlways],
 		guaranteeByRow[Failover], guaranteeByRow[FailoverAck], guaranteeByRow[PostgresAsync], guaranteeByRow[PostgresSync],
-		guaranteeByRow[EtcdCluster], guaranteeByRow[Ensemble], guaranteeByRow[Majority], guaranteeByRow[TwoSides]}
+		guaranteeByRow[MySQLAsync], guaranteeByRow[MySQLSync], guaranteeByRow[EtcdCluster], guaranteeByRow[Ensemble], guaranteeByRow[Majority], guaranteeByRow[TwoSides]}
 }
 
 // guarantees returns the guarantees of an engine and, for a standby, of both sides. A
@@ -67,6 +69,8 @@ func row(h engine.Health) Row {
 	switch productOf(h) {
 	case engine.PostgreSQL:
 		return postgresRow(h)
+	case engine.MySQL:
+		return mysqlRow(h)
 	case engine.Etcd:
 		return EtcdCluster
 	case engine.ZooKeeper:
@@ -214,6 +218,27 @@ var guaranteeByRow = map[Row]Guarantee{
 		Text{"within its lease and a restart or a failover", "租期加一次重启或故障切换之内"},
 		Text{"a crash and a power cut, if the disk keeps synced data; with a synchronous replica also the loss of a server",
 			"崩溃和断电（只要磁盘保住已写入的内容）；有同步副本时，还包括失去一台服务器"},
+		Text{"run once and replayed; in a transaction of the caller, work and record commit together and no outcome is unknown",
+			"只执行一次，并可重放结果；在调用方事务里时，工作与记录一起提交，不会有未知结果"}},
+	MySQLAsync: {MySQLAsync,
+		Text{"MySQL or MariaDB with an asynchronous replica, or without synchronous commits", "MySQL 或 MariaDB，副本异步或提交不同步"},
+		Text{"yes, while the server runs and clock rates differ by at most 1 %; a power cut or a failover may forget the last grants and grant those locks again",
+			"是，前提是服务器在运行、时钟快慢相差不超过 1 %；断电或故障切换可能忘掉最后的授予，把锁再授一次"},
+		Text{"not across a power cut or a failover", "跨断电或故障切换时不保证"},
+		Text{"always rise, except that the last ones may repeat after a power cut or a failover", "总是递增，但断电或故障切换后，最后几个可能重复"},
+		Text{"within its lease and a restart or a failover", "租期加一次重启或故障切换之内"},
+		Text{"the loss of a server, with a double grant possible", "失去一台服务器，但可能重复授予"},
+		Text{"run once and replayed; a power cut or a failover may lose the last claims; in a transaction of the caller, claim and work are lost together",
+			"只执行一次，并可重放结果；断电或故障切换可能丢掉最后的记录；在调用方事务里时，记录与工作一起丢失"}},
+	MySQLSync: {MySQLSync,
+		Text{"MySQL or MariaDB, one server or with semi-synchronous replicas", "MySQL 或 MariaDB，单台或有半同步副本"},
+		Text{"yes, while clock rates differ by at most 1 % and the server's clock is not set back or forward",
+			"是，前提是时钟快慢相差不超过 1 %，且没有人拨动服务器时钟"},
+		whileAwake,
+		Text{"always rise: they come from an AUTO_INCREMENT", "总是递增：取自 AUTO_INCREMENT"},
+		Text{"within its lease and a restart or a failover", "租期加一次重启或故障切换之内"},
+		Text{"a crash and a power cut, if the disk keeps synced data; with a semi-synchronous replica also the loss of a server, while the replica keeps up",
+			"崩溃和断电（只要磁盘保住已写入的内容）；有半同步副本且它没有掉队时，还包括失去一台服务器"},
 		Text{"run once and replayed; in a transaction of the caller, work and record commit together and no outcome is unknown",
 			"只执行一次，并可重放结果；在调用方事务里时，工作与记录一起提交，不会有未知结果"}},
 	EtcdCluster: {EtcdCluster,

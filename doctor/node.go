@@ -21,6 +21,9 @@ func (x *exam) node(t engine.Topology, n engine.Node) {
 	case engine.PostgreSQL:
 		x.postgres(n)
 		return
+	case engine.MySQL:
+		x.mysql(n)
+		return
 	case engine.Etcd, engine.ZooKeeper:
 		x.member(n)
 		return

@@ -116,10 +116,10 @@ func (x *exam) commits(n engine.Node) {
 	}
 }
 
-// schemaProblem reports whether a server of PostgreSQL answers, but its schema is missing or
+// schemaProblem reports whether a database server answers, but its schema is missing or
 // has another version.
 func schemaProblem(n engine.Node) bool {
-	return n.Err != nil && strings.Contains(n.Err.Error(), "postgres: schema ")
+	return n.Err != nil && (strings.Contains(n.Err.Error(), "postgres: schema ") || strings.Contains(n.Err.Error(), "mysql: the tables with the prefix "))
 }
 
 // leadingNumber returns the number at the beginning of a version such as "15.8 (Debian)".

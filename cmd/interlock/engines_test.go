@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/testing/etcdtest"
+	"github.com/interlock-go/interlock/internal/testing/mysqltest"
 	"github.com/interlock-go/interlock/internal/testing/postgrestest"
 	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
@@ -51,6 +52,46 @@ func TestPostgres(t *testing.T) {
 		t.Parallel()
 		for _, args := range [][]string{{"engine", "migrate"}, {"lock", "ls", "--engine"}, {"doctor", "--engine"}} {
 			r := start(t, nil, append(args, "postgres://me:hunter2@127.0.0.1:1/shop")...)
+			r.expect(t, 5, "connection refused")
+			if strings.Contains(r.stdout.String()+r.stderr.String(), "hunter2") {
+				t.Errorf("%v prints the password", args)
+			}
+		}
+	})
+}
+
+func TestMySQL(t *testing.T) {
+	needsServer(t, "MariaDB")
+	s := mysqltest.StartServer(t)
+	t.Run("every command", func(t *testing.T) {
+		t.Parallel()
+		url := s.Create(t).URL()
+		start(t, nil, "engine", "migrate", url).expect(t, 0, "MySQL "+s.Addr(), "the schema was created or migrated")
+		commands(t, url, "MySQL at "+s.Addr())
+	})
+	t.Run("migrate says what it did", func(t *testing.T) {
+		t.Parallel()
+		url := s.Create(t).URL()
+		start(t, nil, "doctor", "--engine", url).expect(t, 5, "✗ schema", "interlock engine migrate")
+		start(t, nil, "lock", "ls", "--engine", url).expect(t, 1, "run interlock engine migrate")
+		start(t, []string{"INTERLOCK_ENGINE_URL=" + url}, "engine", "migrate").expect(t, 0, "created or migrated")
+		start(t, nil, "engine", "migrate", "--engine", url).expect(t, 0, "up to date")
+		start(t, nil, "engine", "migrate", "--lang=zh", url).expect(t, 0, "什么也没改")
+	})
+	t.Run("the doctor names the problems of the settings", func(t *testing.T) {
+		t.Parallel()
+		d := s.Create(t)
+		start(t, nil, "engine", "migrate", d.URL()).expect(t, 0)
+		// The server of the tests does not sync every commit.
+		start(t, nil, "doctor", "--engine", d.URL()).expect(t, 0, "MySQL or MariaDB", "! innodb-flush", "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+		start(t, nil, "doctor", "--lang=zh", "--engine", d.URL()).expect(t, 0, "断电会丢掉约一秒的授予")
+		d.Exec(t, "CREATE USER "+d.Name+"@127.0.0.1 IDENTIFIED BY 'app'; GRANT SELECT ON "+d.Name+".* TO "+d.Name+"@127.0.0.1")
+		start(t, nil, "doctor", "--engine", strings.Replace(d.URL(), "interlock:interlock@", d.Name+":app@", 1)).expect(t, 6, "✗ user-privileges", "INSERT ON")
+	})
+	t.Run("a server that is down", func(t *testing.T) {
+		t.Parallel()
+		for _, args := range [][]string{{"engine", "migrate"}, {"lock", "ls", "--engine"}, {"doctor", "--engine"}} {
+			r := start(t, nil, append(args, "mysql://me:hunter2@127.0.0.1:1/shop")...)
 			r.expect(t, 5, "connection refused")
 			if strings.Contains(r.stdout.String()+r.stderr.String(), "hunter2") {
 				t.Errorf("%v prints the password", args)

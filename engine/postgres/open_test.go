@@ -16,7 +16,7 @@ import (
 func TestURL(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
-		"", "localhost:5432", "mysql://user:hunter2@localhost", "postgres://user:hunter2@host:port/db", "postgres://user:hunter2@host/db?timeout=soon",
+		"", "localhost:5432", "oracle://user:hunter2@localhost", "postgres://user:hunter2@host:port/db", "postgres://user:hunter2@host/db?timeout=soon",
 		"postgres://user:hunter2@host/db?timeout=-1s", "postgres://user:hunter2@host/db?schema=Shop", "postgres://user:hunter2@host/db?schema=pg_x",
 		"postgres://user:hunter2@host/db?lazy=perhaps", "postgres://user:hunter2@host/db?listen=redis://x:hunter2@host", "postgres://user:hunter2@host/db?%",
 		"postgres://user:hunter2@host/db?sslmode=maybe",

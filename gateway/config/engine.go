@@ -14,14 +14,14 @@ import (
 )
 
 // engineURL matches the URLs of the engines, without checking their hosts.
-var engineURL = regexp.MustCompile(`^(rediss?(\+sentinel|\+cluster)?|postgres(ql)?|etcds?|zks?)://[^\s/]\S*$`)
+var engineURL = regexp.MustCompile(`^(rediss?(\+sentinel|\+cluster)?|postgres(ql)?|mysql|mariadb|etcds?|zks?)://[^\s/]\S*$`)
 
 // schemes are the beginnings of URLs that a wrong one may be meant as.
-var schemes = []string{"redis", "rediss", "redis+sentinel", "redis+cluster", "postgres", "postgresql", "etcd", "etcds", "zk", "zks", "zookeeper"}
+var schemes = []string{"redis", "rediss", "redis+sentinel", "redis+cluster", "postgres", "postgresql", "mysql", "mariadb", "etcd", "etcds", "zk", "zks", "zookeeper"}
 
 // examples are what to write, by the first letters of a scheme.
 var examples = []struct{ scheme, url string }{
-	{"redis", "redis://host:6379"}, {"postgres", "postgres://user@host:5432/db"}, {"etcd", "etcd://host:2379"}, {"zk", "zk://host:2181"},
+	{"redis", "redis://host:6379"}, {"postgres", "postgres://user@host:5432/db"}, {"mysql", "mysql://user@host:3306/db"}, {"mariadb", "mysql://user@host:3306/db"}, {"etcd", "etcd://host:2379"}, {"zk", "zk://host:2181"},
 }
 
 // exampleOf returns the example for a URL, that of Redis for unknown ones.
@@ -49,7 +49,7 @@ func meantScheme(s string) string {
 
 // engineField accepts one URL, or a quorum or standby of several.
 var engineField = field[Config]{
-	name: "engine", description: "Stores locks and records: memory, the URL of a redis, postgres, etcd or zk engine, or quorum or standby with a list of URLs.",
+	name: "engine", description: "Stores locks and records: memory, the URL of a redis, postgres, mysql, etcd or zk engine, or quorum or standby with a list of URLs.",
 	read: func(r *reader, c *Config, n *node) {
 		// The default engine must not remain beside a quorum or standby.
 		if n.kind == mapping {
@@ -142,13 +142,13 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 	case !memory:
 		r.errorf(n.at, BadValue, "write redis://host:6379, in quotes if it contains commas", "engine: %s is not the URL of an engine", quote(redact(s)))
 	default:
-		r.errorf(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster, redis+cluster://a,b, postgres://user@host:5432/db, etcd://a,b,c or zk://a,b,c", "engine: %s is not known", quote(redact(s)))
+		r.errorf(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster, redis+cluster://a,b, postgres://user@host:5432/db, mysql://user@host:3306/db, etcd://a,b,c or zk://a,b,c", "engine: %s is not known", quote(redact(s)))
 	}
 	return "", false
 }
 
 // products are the words that are written in place of a URL.
-var products = []string{"redis", "postgres", "postgresql", "etcd", "zk", "zookeeper"}
+var products = []string{"redis", "postgres", "postgresql", "mysql", "mariadb", "etcd", "zk", "zookeeper"}
 
 // productScheme returns the scheme of a product.
 func productScheme(s string) string {
@@ -178,11 +178,17 @@ func badServers(s string) (bad, hint string) {
 		return quote(path) + " is not the number of a database", hint
 	case strings.HasPrefix(scheme, "etcd") && strings.Trim(path, "/") != "":
 		return "the URL of etcd has the path " + quote(path), "leave the path out; ?prefix= sets the prefix of the keys"
-	case strings.HasPrefix(scheme, "postgres") && strings.Contains(path, "/"):
+	case strings.HasPrefix(scheme, "postgres") && strings.Contains(path, "/"), isMySQL(scheme) && strings.Contains(path, "/"):
 		return quote(path) + " is not the name of a database", hint
+	case isMySQL(scheme) && path == "":
+		return "the URL of MySQL names no database", "write " + exampleOf(scheme)
+	case isMySQL(scheme) && strings.Contains(hosts, ","):
+		return "the URL of MySQL has several hosts", "name the primary, or a proxy that finds it"
 	}
 	return "", ""
 }
+
+func isMySQL(scheme string) bool { return scheme == "mysql" || scheme == "mariadb" }
 
 // badHost returns what is wrong with host or host:port, or "".
 func badHost(host string) string {

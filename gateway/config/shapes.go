@@ -35,7 +35,7 @@ func fileShape() shape[Config] {
 		"+to":      "add to: with the URL of the service, such as http://127.0.0.1:9000",
 		"+rules":   "add rules: with a - match: for each, or rules: [] to guard nothing",
 		"upstream": "write to: http://…", "backend": "write to: http://…", "proxy": "write to: http://…", "url": "write to: http://…",
-		"redis": "write engine: redis://…", "postgres": "write engine: postgres://…", "database": "write engine: postgres://…", "etcd": "write engine: etcd://…", "zookeeper": "write engine: zk://…", "store": "write engine: redis://…", "port": "write listen: 127.0.0.1:8080", "address": "write listen: 127.0.0.1:8080",
+		"redis": "write engine: redis://…", "postgres": "write engine: postgres://…", "database": "write engine: postgres://…", "mysql": "write engine: mysql://…", "mariadb": "write engine: mysql://…", "etcd": "write engine: etcd://…", "zookeeper": "write engine: zk://…", "store": "write engine: redis://…", "port": "write listen: 127.0.0.1:8080", "address": "write listen: 127.0.0.1:8080",
 		"routes": "write rules:", "auth": "write principal:", "version": "leave it out: the format has no versions",
 	}}
 }

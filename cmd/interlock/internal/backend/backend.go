@@ -30,6 +30,7 @@ type kind struct {
 var kinds = []kind{
 	{name: "Redis", schemes: []string{"redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"}, open: openRedis, probe: probeRedis},
 	{name: "PostgreSQL", schemes: []string{"postgres", "postgresql"}, open: openPostgres, probe: probePostgres, migrate: migratePostgres},
+	{name: "MySQL", schemes: []string{"mysql", "mariadb"}, open: openMySQL, probe: probeMySQL, migrate: migrateMySQL},
 	{name: "etcd", schemes: []string{"etcd", "etcds"}, open: openEtcd, probe: probeEtcd},
 	{name: "ZooKeeper", schemes: []string{"zk", "zks"}, open: openZooKeeper, probe: probeZooKeeper},
 }

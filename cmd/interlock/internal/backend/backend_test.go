@@ -18,6 +18,8 @@ var down = []struct {
 	{"Redis", "redis://me:hunter2@127.0.0.1:1", engine.Redis},
 	{"PostgreSQL", "postgres://me:hunter2@127.0.0.1:1/shop", engine.PostgreSQL},
 	{"PostgreSQL", "postgresql://127.0.0.1:1/shop", engine.PostgreSQL},
+	{"MySQL", "mysql://me:hunter2@127.0.0.1:1/shop", engine.MySQL},
+	{"MySQL", "mariadb://127.0.0.1:1/shop", engine.MySQL},
 	{"etcd", "etcd://127.0.0.1:1", engine.Etcd},
 	{"etcd", "etcd://me:hunter2@127.0.0.1:1,127.0.0.1:2", engine.Etcd},
 	{"ZooKeeper", "zk://me:hunter2@127.0.0.1:1/locks", engine.ZooKeeper},
@@ -41,7 +43,7 @@ func TestOpen(t *testing.T) {
 	}
 	t.Run("lazily, servers may be down", func(t *testing.T) {
 		t.Parallel()
-		for _, url := range []string{"redis://127.0.0.1:1", "postgres://127.0.0.1:1/shop", "etcd://127.0.0.1:1", "zk://127.0.0.1:1"} {
+		for _, url := range []string{"redis://127.0.0.1:1", "postgres://127.0.0.1:1/shop", "mysql://127.0.0.1:1/shop", "etcd://127.0.0.1:1", "zk://127.0.0.1:1"} {
 			e, err := backend.Open(t.Context(), url+"?timeout=200ms", true)
 			if err != nil {
 				t.Errorf("Open(%s) fails with %v, want an engine", url, err)
@@ -54,9 +56,9 @@ func TestOpen(t *testing.T) {
 	})
 	t.Run("an unknown scheme is named without the password", func(t *testing.T) {
 		t.Parallel()
-		_, err := backend.Open(t.Context(), "mysql://me:hunter2@a", false)
-		if err == nil || !strings.Contains(err.Error(), `"mysql://"`) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("Open fails with %v, want an error that names only mysql://", err)
+		_, err := backend.Open(t.Context(), "oracle://me:hunter2@a", false)
+		if err == nil || !strings.Contains(err.Error(), `"oracle://"`) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("Open fails with %v, want an error that names only oracle://", err)
 		}
 	})
 }
@@ -80,17 +82,17 @@ func TestProbeReportsServersThatAreDown(t *testing.T) {
 
 func TestMigrate(t *testing.T) {
 	for _, d := range down {
-		if got, want := backend.Migrates(d.url), d.product == engine.PostgreSQL; got != want {
+		if got, want := backend.Migrates(d.url), d.product == engine.PostgreSQL || d.product == engine.MySQL; got != want {
 			t.Errorf("Migrates(%s) is %v, want %v", d.url, got, want)
 		}
-		if d.product == engine.PostgreSQL {
+		if d.product == engine.PostgreSQL || d.product == engine.MySQL {
 			continue
 		}
 		if changed, err := backend.Migrate(t.Context(), d.url); changed || err != nil {
 			t.Errorf("Migrate(%s) returns %v and %v, want that it does nothing", d.url, changed, err)
 		}
 	}
-	if _, err := backend.Migrate(t.Context(), "mysql://a"); err == nil {
+	if _, err := backend.Migrate(t.Context(), "oracle://a"); err == nil {
 		t.Error("Migrate accepts an unknown scheme")
 	}
 }

@@ -40,6 +40,7 @@ func (p *program) doctor() *cobra.Command {
 		Long:  p.say(i18n.AboutDoctorLong),
 		Example: "  interlock doctor --engine redis://localhost:6379\n" +
 			"  interlock doctor --engine postgres://localhost:5432/shop\n" +
+			"  interlock doctor --engine mysql://localhost:3306/shop\n" +
 			"  interlock doctor --engine 'redis+sentinel://a,b,c/mymaster?acks=any' --lease 10s --json\n" +
 			"  interlock doctor --engine redis://a --engine redis://b --engine redis://c",
 		Args: p.noArgs,

@@ -28,7 +28,8 @@ func (p *program) migrate() *cobra.Command {
 	c := &cobra.Command{
 		Use: "migrate [flags] [URL]", Short: p.say(i18n.AboutMigrate), Long: p.say(i18n.AboutMigrateLong),
 		Example: "  interlock engine migrate postgres://admin@localhost:5432/shop\n" +
-			"  interlock engine migrate 'postgres://admin@localhost:5432/shop?schema=locks'",
+			"  interlock engine migrate 'postgres://admin@localhost:5432/shop?schema=locks'\n" +
+			"  interlock engine migrate mysql://admin@localhost:3306/shop",
 		Args: p.atMostOne,
 		RunE: func(c *cobra.Command, args []string) error { return p.runMigrate(c, url, args) },
 

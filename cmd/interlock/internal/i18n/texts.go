@@ -65,8 +65,8 @@ var (
 
 	TakesLong = Text{"this takes about %s; Ctrl-C stops it", "大约需要 %s，按 Ctrl-C 可随时结束"}
 	TryEngine = Text{
-		"to run it on a server: interlock demo --engine redis://localhost:6379 (or a postgres, etcd or zk URL)",
-		"在服务器上再来一遍：interlock demo --engine redis://localhost:6379（也可用 postgres、etcd、zk 的地址）",
+		"to run it on a server: interlock demo --engine redis://localhost:6379 (or a postgres, mysql, etcd or zk URL)",
+		"在服务器上再来一遍：interlock demo --engine redis://localhost:6379（也可用 postgres、mysql、etcd、zk 的地址）",
 	}
 )
 

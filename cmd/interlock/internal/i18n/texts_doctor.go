@@ -52,8 +52,8 @@ independent servers.`,
 	DoctorUnreachable   = Text{"no server is reachable", "连不上任何服务器"}
 	DoctorEngineMissing = Text{"no engine: set --engine, such as redis://localhost:6379", "请指明引擎：--engine redis://localhost:6379"}
 	NotEngineURL        = Text{
-		"%s must be a URL such as redis://localhost:6379, redis+sentinel://host1,host2,host3/mymaster, redis+cluster://host1,host2, postgres://user@localhost:5432/db, etcd://host1:2379,host2:2379 or zk://host1:2181,host2:2181",
-		"%s 应为 redis://localhost:6379、redis+sentinel://host1,host2,host3/mymaster、redis+cluster://host1,host2、postgres://user@localhost:5432/db、etcd://host1:2379,host2:2379 或 zk://host1:2181,host2:2181 这样的地址",
+		"%s must be a URL such as redis://localhost:6379, redis+sentinel://host1,host2,host3/mymaster, redis+cluster://host1,host2, postgres://user@localhost:5432/db, mysql://user@localhost:3306/db, etcd://host1:2379,host2:2379 or zk://host1:2181,host2:2181",
+		"%s 应为 redis://localhost:6379、redis+sentinel://host1,host2,host3/mymaster、redis+cluster://host1,host2、postgres://user@localhost:5432/db、mysql://user@localhost:3306/db、etcd://host1:2379,host2:2379 或 zk://host1:2181,host2:2181 这样的地址",
 	}
 )
 
@@ -70,6 +70,7 @@ var (
 	// Products are the topologies of other products than Redis.
 	Products = map[string]Text{
 		"postgresql/standalone": {"PostgreSQL", "PostgreSQL"},
+		"mysql/standalone":      {"MySQL or MariaDB", "MySQL 或 MariaDB"},
 		"etcd/standalone":       {"one etcd server", "单台 etcd"},
 		"etcd/ensemble":         {"an etcd cluster", "etcd 集群"},
 		"zookeeper/standalone":  {"one ZooKeeper server", "单台 ZooKeeper"},
