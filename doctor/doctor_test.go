@@ -84,6 +84,20 @@ func postgres(change func(*engine.Node)) engine.Health {
 	return engine.Health{Product: engine.PostgreSQL, Topology: engine.Standalone, Nodes: []engine.Node{n}}
 }
 
+// mariadb returns a healthy server of MariaDB, with a change.
+func mariadb(change func(*engine.Node)) engine.Health {
+	n := goodExcept(change)
+	if n.Version == "7.0.15" {
+		n.Version = "10.11.14-MariaDB-0+deb12u2"
+	}
+	return engine.Health{Product: engine.MySQL, Topology: engine.Standalone, Nodes: []engine.Node{n}}
+}
+
+// setting returns a change of one setting.
+func setting(name, value string) func(*engine.Node) {
+	return func(n *engine.Node) { n.Settings = map[string]string{name: value, "log_bin": "ON"} }
+}
+
 // members returns a healthy etcd or ZooKeeper, with a change of its first server.
 func members(p engine.Product, change func(*engine.Node), addrs ...string) engine.Health {
 	h := engine.Health{Product: p, Topology: engine.Ensemble}
@@ -197,6 +211,21 @@ var cases = []struct {
 	{"a quorum whose clocks differ", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[0].Nodes[0].Offset, h.Parts[1].Nodes[0].Offset = 200*time.Millisecond, -200*time.Millisecond
 	}), "warn clocks-apart"},
+	{"a healthy MariaDB", mariadb(setting("sync_binlog", "1")), ""},
+	{"MySQL with a semi-synchronous replica", mariadb(func(n *engine.Node) { n.Version, n.Replicas, n.MinReplicas = "8.0.36", 2, 1 }), ""},
+	{"MariaDB that does not sync commits", mariadb(setting("innodb_flush_log_at_trx_commit", "2")), "warn innodb-flush"},
+	{"MariaDB that does not sync its binary log", mariadb(setting("sync_binlog", "0")), "warn binlog-sync"},
+	{"MariaDB with an asynchronous replica", mariadb(func(n *engine.Node) { n.Replicas = 1 }), "warn async-replicas"},
+	{"a read-only MariaDB", mariadb(func(n *engine.Node) { n.Role = engine.Replica }), "fail server-read-only"},
+	{"MariaDB without tables", mariadb(func(n *engine.Node) {
+		n.Err = errors.New(`mysql: the tables with the prefix interlock_ are missing: run interlock engine migrate URL`)
+	}), "fail schema"},
+	{"MariaDB with few connections left", mariadb(func(n *engine.Node) { n.Connections, n.MaxConnections = 90, 100 }), "warn few-connections"},
+	{"a user of MariaDB with few permissions", mariadb(func(n *engine.Node) { n.Denied = []string{"DELETE ON interlock_document"} }), "fail user-privileges"},
+	{"a Galera cluster", mariadb(setting("wsrep_on", "ON")), "fail several-primaries"},
+	{"MariaDB that rolls back transactions", mariadb(setting("innodb_rollback_on_timeout", "ON")), "note rollback-on-timeout"},
+	{"an old MariaDB", mariadb(func(n *engine.Node) { n.Version = "10.5.23-MariaDB" }), "fail old-server"},
+	{"an old MySQL", mariadb(func(n *engine.Node) { n.Version = "5.7.44" }), "fail old-server"},
 	{"a healthy PostgreSQL", postgres(unchanged), ""},
 	{"PostgreSQL with a synchronous replica", postgres(func(n *engine.Node) { n.Replicas, n.MinReplicas = 2, 1 }), ""},
 	{"PostgreSQL without fsync", postgres(func(n *engine.Node) { n.AppendOnly = "no-sync" }), "warn fsync-off"},
@@ -306,6 +335,9 @@ func TestGuarantees(t *testing.T) {
 		{"sentinels without acks", changed(sentinel(), func(h *engine.Health) { h.Acks = "" }), []doctor.Row{doctor.Failover}},
 		{"a cluster whose primary writes without replicas", changed(cluster(), func(h *engine.Health) { h.Nodes[2].MinReplicas = 0 }), []doctor.Row{doctor.Failover}},
 		{"a quorum", quorum("a:1", "b:1", "c:1"), []doctor.Row{doctor.Majority}},
+		{"MariaDB", mariadb(unchanged), []doctor.Row{doctor.MySQLSync}},
+		{"MariaDB with an asynchronous replica", mariadb(func(n *engine.Node) { n.Replicas = 1 }), []doctor.Row{doctor.MySQLAsync}},
+		{"MariaDB that does not sync commits", mariadb(func(n *engine.Node) { n.AppendOnly = "everysec" }), []doctor.Row{doctor.MySQLAsync}},
 		{"PostgreSQL", postgres(unchanged), []doctor.Row{doctor.PostgresSync}},
 		{"PostgreSQL with a synchronous replica", postgres(func(n *engine.Node) { n.Replicas, n.MinReplicas = 1, 1 }), []doctor.Row{doctor.PostgresSync}},
 		{"PostgreSQL with an asynchronous replica", postgres(func(n *engine.Node) { n.Replicas = 1 }), []doctor.Row{doctor.PostgresAsync}},

@@ -31,8 +31,8 @@ const (
 
 	PostgresAsync Row = "postgres-async-replica" // a failover or a crash loses the last grants
 	PostgresSync  Row = "postgres-sync"          // one server, or synchronous replicas
-	MySQLAsync    Row = "mysql-async-replica" // a failover or a crash loses the last grants
-	MySQLSync     Row = "mysql-sync"          // one server, or semi-synchronous replicas
+	MySQLAsync    Row = "mysql-async-replica"    // a failover or a crash loses the last grants
+	MySQLSync     Row = "mysql-sync"             // one server, or semi-synchronous replicas
 	EtcdCluster   Row = "etcd"
 	Ensemble      Row = "zookeeper"
 )

@@ -30,7 +30,7 @@ func (e *Engine) run(ctx context.Context, class, key string, c keystate.Command)
 		return nil, errClosed
 	}
 	answer, err := x.Wait(deadline)
-	if early := keystate.Early(false); errors.As(err, &early) {
+	if early := keystate.EndedError(false); errors.As(err, &early) {
 		if early {
 			return nil, e.endedEarly(ctx, key)
 		}

@@ -117,10 +117,9 @@ func (n *notices) run() {
 		if !ok {
 			return
 		}
-		switch err := n.read(ids); {
-		case err == nil:
+		if n.read(ids) == nil {
 			pause = n.e.poll
-		default:
+		} else {
 			n.forget()
 			pause = min(2*pause, max(maxPoll, n.e.poll))
 		}

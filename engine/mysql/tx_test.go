@@ -230,7 +230,7 @@ func TestDoTx(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+		defer tx.Rollback() // after Commit it does nothing
 		id, err = signUp.DoTx(ctx, e.Tx(tx), guard.ID(phone), func(ctx context.Context) (int64, error) {
 			result, err := tx.ExecContext(ctx, "INSERT INTO account (phone) VALUES (?)", phone)
 			if err != nil {

@@ -29,7 +29,7 @@ func (e *Engine) runUntil(ctx context.Context, deadline time.Time, dir, key stri
 		return nil, errClosed
 	}
 	answer, err := x.Wait(deadline)
-	if early := keystate.Early(false); errors.As(err, &early) {
+	if early := keystate.EndedError(false); errors.As(err, &early) {
 		if early {
 			return nil, e.endedEarly(ctx, key)
 		}

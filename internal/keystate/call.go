@@ -33,12 +33,12 @@ func NewCall(ctx context.Context, engine string, c Command) *Call {
 	return &Call{Command: c, ctx: ctx, engine: engine, done: make(chan struct{})}
 }
 
-// An Early is the error of a call that ended before anything was sent that may take effect.
-// If it is false, the command was on its way.
-type Early bool
+// An EndedError is the error of a call whose caller waits no longer. It is true if nothing
+// was sent that may take effect, and false if the command was on its way.
+type EndedError bool
 
 // Error implements error. Engines replace it with an error that says what happened.
-func (e Early) Error() string {
+func (e EndedError) Error() string {
 	if e {
 		return "the call ended before it was sent"
 	}
@@ -46,7 +46,7 @@ func (e Early) Error() string {
 }
 
 // Wait returns the answer. If it does not arrive by a deadline, or if the call's context
-// ends first, the error is an [Early].
+// ends first, the error is an [EndedError].
 func (x *Call) Wait(deadline time.Time) (any, error) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
@@ -57,10 +57,10 @@ func (x *Call) Wait(deadline time.Time) (any, error) {
 	}
 	for x.stage.Load() != answered { // a call may go back from sent to queued
 		if x.stage.CompareAndSwap(queued, gaveUp) {
-			return nil, Early(true)
+			return nil, EndedError(true)
 		}
 		if x.stage.CompareAndSwap(sent, gaveUp) {
-			return nil, Early(false)
+			return nil, EndedError(false)
 		}
 	}
 	<-x.done // the answer is there, or about to be
@@ -85,7 +85,7 @@ func (x *Call) Waiting() bool { return x.stage.Load() == queued && x.ctx.Err() =
 
 // Named adds the name of an engine to a refusal.
 func Named(engine string, err error) error {
-	if r := (Refusal{}); errors.As(err, &r) {
+	if r := (RefusalError{}); errors.As(err, &r) {
 		return fmt.Errorf("%s: %w", engine, err)
 	}
 	return err

@@ -106,6 +106,7 @@ func end(c *Command, taken int64) int64 {
 // outside reports whether now is not in the window of a request.
 func outside(c *Command, now int64) bool { return c.Until != 0 && (now < c.From || now >= c.Until) }
 
+// QuotaCommand returns the command for a request of a quota.
 func QuotaCommand(do string, q *engine.Quota) Command {
 	c := Command{Do: do, Attempt: Pack(q.Attempt), Limit: q.Limit, Lease: Millis(q.Window)}
 	if !q.Until.IsZero() {

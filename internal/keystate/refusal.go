@@ -6,14 +6,14 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Refusal is an answer to a command that no waiting helps. Its text does not name the
+// A RefusalError is an answer to a command that no waiting helps. Its text does not name the
 // engine, which adds its name.
-type Refusal struct{ error }
+type RefusalError struct{ error }
 
 // Unwrap returns what the refusal matches.
-func (r Refusal) Unwrap() error { return r.error }
+func (r RefusalError) Unwrap() error { return r.error }
 
-func refusal(format string, args ...any) error { return Refusal{fmt.Errorf(format, args...)} }
+func refusal(format string, args ...any) error { return RefusalError{fmt.Errorf(format, args...)} }
 
 // abandonedError is the error of an attempt that met its tombstone.
 func abandonedError(key string) error {

@@ -88,9 +88,11 @@ func (x *sharedServer) end() {
 //
 //	func TestMain(m *testing.M) { os.Exit(mysqltest.Main(m)) }
 func Main(m *testing.M) int {
-	defer func() {
-		shared.end()
+	underMain = true
+	code := m.Run()
+	shared.end()
+	if templateDir != "" {
 		_ = os.RemoveAll(templateDir)
-	}()
-	return m.Run()
+	}
+	return code
 }

@@ -97,33 +97,43 @@ func newServer(args []string) (*Server, error) {
 	return s, nil
 }
 
-// create creates the files.
+// create creates the files. Under [Main], which removes it, the first server is the template
+// of the others: copying is faster.
 func (s *Server) create() error {
+	if !underMain {
+		return install(s.dir)
+	}
 	from, err := template()
 	if err != nil {
 		return err
 	}
-	return asAccount(s.dir, "cp", "--recursive", from, s.data())
+	return asAccount(s.dir, "cp", "--recursive", data(from), s.dir)
 }
 
-// template makes the files of a new server, which all servers of the process copy.
-var template = sync.OnceValues(func() (data string, err error) {
-	install, err := program("mariadb-install-db")
-	if err != nil {
+// template makes the files of a new server in a directory of their own.
+var template = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "interlock-mysql-template-"); err != nil {
 		return "", err
 	}
-	if templateDir, err = os.MkdirTemp("", "interlock-mysql-template-"); err != nil {
-		return "", err
-	}
-	data = filepath.Join(templateDir, "data")
-	// A server deletes temporary tables that it finds when it starts, also those of others.
-	// So no two have one directory for them.
-	return data, asAccount(templateDir, install, "--no-defaults", "--datadir="+data, "--tmpdir="+templateDir,
-		"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0")
+	templateDir = dir
+	return dir, install(dir)
 })
 
-// templateDir is the directory of the template, which is removed at the end of the process.
-var templateDir string
+var (
+	underMain   bool
+	templateDir string
+)
+
+// install makes the files of a new server. A server deletes temporary tables that it finds
+// when it starts, also those of others. So no two have one directory for them.
+func install(dir string) error {
+	program, err := program("mariadb-install-db")
+	if err != nil {
+		return err
+	}
+	return asAccount(dir, program, "--no-defaults", "--datadir="+data(dir), "--tmpdir="+dir,
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0")
+}
 
 // asAccount runs a program as the account of the servers, which is to own dir: mariadbd
 // refuses to run as root.
@@ -145,8 +155,8 @@ func asAccount(dir, name string, args ...string) error {
 	return nil
 }
 
-// data returns the directory of the data.
-func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+// data returns the directory of a server's data.
+func data(dir string) string { return filepath.Join(dir, "data") }
 
 // socket returns the socket through which the tests administer the server.
 func (s *Server) socket() string { return filepath.Join(s.dir, "socket") }
@@ -257,7 +267,7 @@ func (s *Server) run() error {
 		return err
 	}
 	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
-	s.cmd = exec.Command(mariadbd, append([]string{"--no-defaults", "--datadir", s.data(), "--socket", s.socket(), "--tmpdir", s.dir, "--pid-file", filepath.Join(s.dir, "pid"),
+	s.cmd = exec.Command(mariadbd, append([]string{"--no-defaults", "--datadir", data(s.dir), "--socket", s.socket(), "--tmpdir", s.dir, "--pid-file", filepath.Join(s.dir, "pid"),
 		"--bind-address=127.0.0.1", "--port", strconv.Itoa(s.port), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
 		"--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin", "--max-connections=300"}, s.args...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
