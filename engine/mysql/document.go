@@ -80,8 +80,8 @@ const (
 	readRow = "SELECT serial, body, wakes, woken, (SELECT ms FROM {p}clock) FROM {p}document WHERE id = ?"
 )
 
-// lock begins a transaction on a connection, locks the row of a key and reads it. If there
-// is none, it adds one.
+// lock begins a transaction on a connection, locks the row of a key and reads it. A key
+// without a row gets one.
 func (e *Engine) lock(ctx context.Context, conn querier, class, key string) (*document, error) {
 	d := &document{id: rowOf(class, key)}
 	found, err := d.scan(ctx, conn, e.sql(begin+lockRow+"; "+readRow), d.id[:], d.id[:])

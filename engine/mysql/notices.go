@@ -11,7 +11,7 @@ import (
 )
 
 // notices wake subscribers when something about a topic has changed. MySQL cannot notify its
-// clients, so while somebody subscribes a goroutine reads the counters of the rows that
+// clients, so while a caller subscribes a goroutine reads the counters of the rows that
 // subscribers wait for.
 type notices struct {
 	e    *Engine
@@ -109,7 +109,7 @@ func (n *notices) notify(c *change, d *document) {
 	}
 }
 
-// run reads the counters until nobody subscribes.
+// run reads the counters until no caller subscribes.
 func (n *notices) run() {
 	pause := n.e.poll
 	for first := true; ; first = false {

@@ -138,8 +138,8 @@ func (r *round) resolve(answers []any) {
 	}
 }
 
-// giveBack returns a connection to the pool. One that may be in a transaction is closed, and
-// the server rolls the transaction back.
+// giveBack returns a connection to the pool. A connection that may be in a transaction is
+// closed, and the server rolls the transaction back.
 func giveBack(conn *sql.Conn, healthy bool) {
 	if !healthy {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
