@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
-// TestEngineHistories records the answers of PostgreSQL, etcd and ZooKeeper to calls from
+// TestEngineHistories records the answers of PostgreSQL, MySQL, etcd and ZooKeeper to calls from
 // three processes, with lost replies and cut connections, and checks that the histories of
 // locks of every kind and of records are linearizable (requirements R2 and R3). It also
 // requires a minimum number of grants and faults.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/testing/mysqltest"
 	"github.com/interlock-go/interlock/internal/testing/postgrestest"
 	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
@@ -15,7 +16,7 @@ func TestEngineQuotas(t *testing.T) {
 	if testing.Short() {
 		callers = 1_000
 	}
-	for _, name := range []string{"PostgreSQL", "ZooKeeper"} {
+	for _, name := range []string{"PostgreSQL", "MySQL", "ZooKeeper"} {
 		t.Run("callers in three processes take exactly the limit on "+name, func(t *testing.T) {
 			server := startTarget[name](t)
 			quotaAtOnce(t, server.through(server.addr, "timeout=60s"), callers)
@@ -26,6 +27,13 @@ func TestEngineQuotas(t *testing.T) {
 		d := postgrestest.StartServer(t).Create(t)
 		server := migrated(t, d)
 		d.SteppedClock("interlock")
+		quotaAtMidnight(t, server.through(server.addr, "timeout=30s"), func(by time.Duration) { d.Step(t, by) })
+	})
+	t.Run("units are free again at midnight by the clock of MySQL", func(t *testing.T) {
+		t.Parallel() // mostly waits
+		d := mysqltest.StartServer(t).Create(t)
+		server := migratedMySQL(t, d)
+		d.SteppedClock("interlock_clock")
 		quotaAtMidnight(t, server.through(server.addr, "timeout=30s"), func(by time.Duration) { d.Step(t, by) })
 	})
 	t.Run("units are free again at midnight by the clock of ZooKeeper", func(t *testing.T) {

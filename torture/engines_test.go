@@ -8,10 +8,12 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/etcd"
+	"github.com/interlock-go/interlock/engine/mysql"
 	"github.com/interlock-go/interlock/engine/postgres"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/engine/zookeeper"
 	"github.com/interlock-go/interlock/internal/testing/etcdtest"
+	"github.com/interlock-go/interlock/internal/testing/mysqltest"
 	"github.com/interlock-go/interlock/internal/testing/postgrestest"
 	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
@@ -27,6 +29,8 @@ func openEngine(ctx context.Context, url string) (closer, error) {
 	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
 	case "postgres":
 		return postgres.Open(ctx, url)
+	case "mysql":
+		return mysql.Open(ctx, url)
 	case "etcd":
 		return etcd.Open(ctx, url)
 	case "zk":
@@ -59,6 +63,9 @@ var startTarget = map[string]func(t *testing.T) target{
 		s := postgrestest.StartServer(t)
 		return migrated(t, s.Create(t))
 	},
+	"MySQL": func(t *testing.T) target {
+		return migratedMySQL(t, mysqltest.StartServer(t).Create(t))
+	},
 	"etcd": func(t *testing.T) target {
 		m := etcdtest.Start(t)
 		return target{m.Addr(), m.URL()}
@@ -73,6 +80,15 @@ var startTarget = map[string]func(t *testing.T) target{
 func migrated(t *testing.T, d *postgrestest.Database) target {
 	t.Helper()
 	if _, err := postgres.Migrate(t.Context(), d.URL()); err != nil {
+		t.Fatal(err)
+	}
+	return target{d.Server.Addr(), d.URL()}
+}
+
+// migratedMySQL creates the tables of the engine in a database.
+func migratedMySQL(t *testing.T, d *mysqltest.Database) target {
+	t.Helper()
+	if _, err := mysql.Migrate(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
 	return target{d.Server.Addr(), d.URL()}
