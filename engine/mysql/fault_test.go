@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -371,6 +372,33 @@ func TestServerFaults(t *testing.T) {
 		}
 		if r := <-found; !r.Granted && r.State != engine.Running {
 			t.Errorf("claim: %+v, want a grant, or the key running", r)
+		}
+	})
+	t.Run("a call that waited for a row reads the clock afterwards", func(t *testing.T) {
+		t.Parallel()
+		_, e, d := ownServer(t, time.Minute)
+		tx := begin(t, connect(t, d), 0)
+		claimedTx(t, e, tx, claim(t, "1"))
+		found := make(chan engine.Record, 1)
+		go func() {
+			r, err := e.Capabilities().Ledger.Claim(ctx, claim(t, "2"))
+			if err != nil {
+				t.Errorf("claim: %v", err)
+			}
+			found <- r
+		}()
+		eventually(t, "the claim waits", func() bool { return waits(t, d) })
+		// By now the clock shows a later time than when the claim began to wait.
+		time.Sleep(5 * time.Millisecond)
+		now, err := strconv.ParseInt(d.Exec(t, "SELECT ms FROM interlock_clock"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-found; !r.Granted || r.Began.UnixMilli() < now {
+			t.Errorf("claim: %+v, want a grant that began at %d or later", r, now)
 		}
 	})
 	t.Run("a transaction that lost its client is rolled back", func(t *testing.T) {

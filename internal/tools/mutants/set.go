@@ -35,7 +35,7 @@ type set struct {
 }
 
 // setNames are the sets in the order of make mutants.
-var setNames = []string{"memory", "records", "client", "guard", "http", "quorum", "standby", "woven", "redis", "postgres", "etcd", "zookeeper"}
+var setNames = []string{"memory", "records", "client", "guard", "http", "quorum", "standby", "woven", "redis", "postgres", "mysql", "etcd", "zookeeper"}
 
 // find reads a set.
 func find(name string) (set, error) {
@@ -51,7 +51,7 @@ func find(name string) (set, error) {
 		s.pkg, s.timeout = "./guard", 15*time.Second
 	case "redis":
 		s.dir, s.pkg, s.timeout = "engine/redisengine", ".", 4*time.Minute
-	case "postgres", "etcd", "zookeeper": // their servers are slow, so each bug names a law that it breaks
+	case "postgres", "mysql", "etcd", "zookeeper": // their servers are slow, so each bug names a law that it breaks
 		s.timeout = 4 * time.Minute
 	case "woven":
 		s.timeout = time.Minute
