@@ -29,6 +29,7 @@ type document struct {
 	woken  []byte
 	now    int64
 	exists bool
+	until  int64 // when it may be deleted, if look has read it
 
 	fresh uint64 // a serial that was taken for this row, to be deleted from its table; or zero
 }
@@ -147,14 +148,14 @@ func (d *document) scan(ctx context.Context, tx querier, query string, args ...a
 // be behind the transaction that wrote it. A document that does not exist is empty.
 func (e *Engine) look(ctx context.Context, class, key string) (*document, error) {
 	d := &document{id: rowOf(class, key)}
-	rows, err := e.db.QueryContext(ctx, e.sql("SELECT serial, body FROM {p}document WHERE id = ?; SELECT ms FROM {p}clock"), d.id[:])
+	rows, err := e.db.QueryContext(ctx, e.sql("SELECT serial, body, expires FROM {p}document WHERE id = ?; SELECT ms FROM {p}clock"), d.id[:])
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // Err has its error
 	for rows.Next() {
 		d.exists = true
-		if err := rows.Scan(&d.serial, &d.body); err != nil {
+		if err := rows.Scan(&d.serial, &d.body, &d.until); err != nil {
 			return nil, err
 		}
 	}

@@ -102,7 +102,11 @@ func (x transaction) consider(ctx context.Context, c *keystate.Command, key stri
 		f, err := x.answer(answers[0])
 		return f, true, err
 	}
-	// The row must not be deleted before the caller's transaction locks it.
+	// The row must not be deleted before the caller's transaction locks it. To keep it would
+	// wait for another transaction that has locked it.
+	if d.exists && d.until >= d.now+keepFor/2 {
+		return found, false, nil
+	}
 	err = e.observe(ctx, "add", func() error {
 		if d.exists {
 			_, err := e.db.ExecContext(limited, e.sql(keepRow), d.id[:])

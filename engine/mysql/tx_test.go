@@ -145,6 +145,19 @@ func TestTransactions(t *testing.T) {
 		}
 		claimedTx(t, e, second, claim(t, "2"))
 	})
+	t.Run("a claim in a transaction waits for no row", func(t *testing.T) {
+		t.Parallel()
+		_, e, d := ownServer(t, testTimeout)
+		db := connect(t, d)
+		first, second := begin(t, db, sql.LevelDefault), begin(t, db, sql.LevelDefault)
+		claimedTx(t, e, first, claim(t, "1"))
+		if r, err := e.Tx(second).Claim(ctx, claim(t, "2"), 0); err != nil || r.Granted || r.State != engine.Running {
+			t.Errorf("claim: %+v, error %v; want it running", r, err)
+		}
+		if n := d.Exec(t, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'"); n != "Innodb_row_lock_waits\t0" {
+			t.Errorf("the server counts %q, want no wait", n)
+		}
+	})
 	t.Run("a lease does not end in its transaction", func(t *testing.T) {
 		t.Parallel()
 		tx, c := begin(t, db, sql.LevelDefault), claim(t, "1")
