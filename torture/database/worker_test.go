@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -61,15 +62,26 @@ func work(text string) error {
 		return err
 	}
 	ctx := context.Background()
+	if strings.HasPrefix(j.URL, "mysql:") {
+		s, err := newMySQLSite(ctx, j.URL)
+		if err != nil {
+			return err
+		}
+		s.step = showStep
+		return s.chargeAll(ctx, j)
+	}
 	s, err := newSite(ctx, j.URL)
 	if err != nil {
 		return err
 	}
-	s.step = func(what rune) {
-		_, _ = fmt.Printf("%c", what)
-		time.Sleep(rand.N(2 * time.Millisecond)) // the process may be killed meanwhile
-	}
+	s.step = showStep
 	return jobs[j.Do](ctx, j, s)
+}
+
+// showStep prints a step of a charge.
+func showStep(what rune) {
+	_, _ = fmt.Printf("%c", what)
+	time.Sleep(rand.N(2 * time.Millisecond)) // the process may be killed meanwhile
 }
 
 // A site is a process of a shop: its database, its engine, and guards on it.
