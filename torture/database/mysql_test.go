@@ -93,7 +93,7 @@ func (s *mysqlSite) chargeOnce(ctx context.Context, key guard.Key) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	defer tx.Rollback() // after Commit it does nothing
 	_, err = s.charge.DoTx(ctx, s.engine.Tx(tx), key, func(ctx context.Context) (string, error) {
 		s.step(stepClaimed)
 		_, err := tx.ExecContext(ctx, "INSERT INTO charges VALUES (?)", key.ID)
