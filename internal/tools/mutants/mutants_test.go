@@ -124,9 +124,15 @@ func TestTestsOfMutantsExist(t *testing.T) {
 	for _, s := range allSets(t) {
 		for mutant, name := range s.tests {
 			pkg, test, _ := strings.Cut(name, ".")
-			test, law, _ := strings.Cut(test, "/")
-			if law != "" && !anyContains(t, filepath.Join(root, "engine/enginetest/laws_*.go"), `", "`+law+`", func(`) {
-				t.Errorf("%s %s: there is no law %q: name a law that the mutant breaks", s.name, mutant, law)
+			test, part, _ := strings.Cut(test, "/")
+			switch {
+			case part == "":
+			case test == "TestLaws":
+				if !anyContains(t, filepath.Join(root, "engine/enginetest/laws_*.go"), `", "`+part+`", func(`) {
+					t.Errorf("%s %s: there is no law %q: name a law that the mutant breaks", s.name, mutant, part)
+				}
+			case !anyContains(t, filepath.Join(root, pkg, "*_test.go"), `"`+part+`"`):
+				t.Errorf("%s %s: %s has no part %q: name one that the mutant breaks", s.name, mutant, test, part)
 			}
 			if !anyContains(t, filepath.Join(root, pkg, "*_test.go"), "\nfunc "+test+"(t *testing.T) {\n") {
 				t.Errorf("%s %s: there is no test %s: name a test that the mutant breaks", s.name, mutant, name)
