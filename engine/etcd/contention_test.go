@@ -53,11 +53,13 @@ func TestContest(t *testing.T) {
 				m.Restart()
 			}
 		}
-		time.Sleep(2 * time.Second)
+		for end := time.Now().Add(2 * time.Minute); c.entered.Load() < 100 && time.Now().Before(end); { // elections take long on a busy machine
+			time.Sleep(100 * time.Millisecond)
+		}
 		cancel()
 		callers.Wait()
-		if n := c.entered.Load(); n < 50 {
-			t.Errorf("the lock was granted %d times, want many", n)
+		if n := c.entered.Load(); n < 100 {
+			t.Errorf("the lock was granted %d times, want at least 100", n)
 		}
 	})
 	t.Run("a renewed lease survives a leader that wakes up", func(t *testing.T) {

@@ -3,6 +3,7 @@ package goredis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -57,19 +58,23 @@ func succeeds(t testing.TB, what string, try func() error) {
 	}
 }
 
-// wantSubscriber waits until a server has the subscriber, and checks that it receives messages.
-func wantSubscriber(t testing.TB, s *redistest.Server, wake <-chan struct{}) {
+// wantSubscriber waits until the primary has the subscriber, and checks that it receives
+// messages. It asks for the primary each time: on a busy machine, the sentinels may fail over
+// once more.
+func wantSubscriber(t testing.TB, s *redistest.Sentinel, wake <-chan struct{}) {
 	t.Helper()
+	var primary *redistest.Server
 	succeeds(t, "a subscriber of the new primary", func() error {
-		if n := s.Must("PUBSUB", "NUMSUB", channel); !strings.HasSuffix(n, "\n1") {
-			return errors.New(n)
+		primary = s.Primary()
+		if n, err := primary.Do("PUBSUB", "NUMSUB", channel); err != nil || !strings.HasSuffix(n, "\n1") {
+			return fmt.Errorf("%s, %w", n, err)
 		}
 		return nil
 	})
 	for len(wake) > 0 {
 		<-wake
 	}
-	s.Must("PUBLISH", channel, "0")
+	primary.Must("PUBLISH", channel, "0")
 	awaitWake(t, wake)
 }
 
@@ -80,7 +85,8 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
 		wake := listen(t, openBehindSentinels(t, s))
-		wantSubscriber(t, s.Failover(), wake)
+		s.Failover()
+		wantSubscriber(t, s, wake)
 	})
 
 	t.Run("leaves a primary that died and came back", func(t *testing.T) {
@@ -89,9 +95,9 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 		wake := listen(t, openBehindSentinels(t, s))
 		old := s.Primary()
 		old.Kill()
-		next := s.Successor(old)
+		s.Successor(old)
 		old.Restart()
-		wantSubscriber(t, next, wake)
+		wantSubscriber(t, s, wake)
 	})
 
 	t.Run("leaves a replica that an outdated sentinel named", func(t *testing.T) {
@@ -99,7 +105,8 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		wake := listen(t, openBehindSentinels(t, s))
 		old, _ := s.Overtake()
-		wantSubscriber(t, s.Successor(old), wake)
+		s.Successor(old)
+		wantSubscriber(t, s, wake)
 	})
 }
 
