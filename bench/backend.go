@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/interlock-go/interlock/internal/testing/etcdtest"
+	"github.com/interlock-go/interlock/internal/testing/mysqltest"
 	"github.com/interlock-go/interlock/internal/testing/postgrestest"
 	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
@@ -17,9 +19,9 @@ import (
 type backend struct {
 	name string // such as "etcd 3.7.3"
 
-	uncontended []contender // the baseline among them is named by peer
-	relayed     []contender
-	peer        string // the row that uses the server without Interlock
+	uncontended []contender
+	relayed     []contender // that hand one lock over
+	peer        string      // the row that the others are compared with
 
 	count func(context.Context) (counts, error)
 	stop  func()
@@ -27,15 +29,16 @@ type backend struct {
 	postgres *postgresServer // nil on other servers
 }
 
-// startBackends starts a server of each kind at the same time. Each syncs to disk, or none.
-// A kind that is not installed is left out and named, except in continuous integration.
+// startBackends starts a server of each kind at the same time. If synced is set, they sync to
+// disk before they answer. A kind that is not installed is left out and named, except in
+// continuous integration.
 func startBackends(ctx context.Context, out io.Writer, synced bool) ([]*backend, error) {
 	kinds := []struct {
 		name  string
 		start func(context.Context, bool) (*backend, error)
 	}{
 		{"Redis", startRedisBackend}, {"PostgreSQL", startPostgresBackend},
-		{"etcd", startEtcdBackend}, {"ZooKeeper", startZooKeeperBackend},
+		{"MariaDB", startMySQLBackend}, {"etcd", startEtcdBackend}, {"ZooKeeper", startZooKeeperBackend},
 	}
 	started, failed := make([]*backend, len(kinds)), make([]error, len(kinds))
 	var all sync.WaitGroup
@@ -61,14 +64,15 @@ func startBackends(ctx context.Context, out io.Writer, synced bool) ([]*backend,
 	return running, nil
 }
 
-// leaveOut says that a kind of server is not measured because it is not installed. It returns
-// any other error, and in continuous integration that one, too.
+// leaveOut prints that a kind of server is not measured, and returns nil, if err says that it
+// is not installed. It returns any other error, and in continuous integration every error.
 func leaveOut(out io.Writer, kind string, err error) error {
-	missing := errors.Is(err, postgrestest.ErrMissing) || errors.Is(err, etcdtest.ErrMissing) || errors.Is(err, zookeepertest.ErrMissing)
+	missing := slices.ContainsFunc([]error{postgrestest.ErrMissing, mysqltest.ErrMissing, etcdtest.ErrMissing, zookeepertest.ErrMissing},
+		func(one error) bool { return errors.Is(err, one) })
 	if !missing || os.Getenv("CI") == "true" {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	fmt.Fprintf(out, "\nNOT RUN: the part engines on %s: %v\n", kind, err)
+	fmt.Fprintf(out, "\nNOT RUN: part \"engines\" on %s: %v\n", kind, err)
 	return nil
 }
 

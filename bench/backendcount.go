@@ -13,7 +13,7 @@ import (
 // report is NaN.
 type counts struct {
 	requests     float64 // messages from clients
-	transactions float64 // commits, proposals or changes, as the server numbers them
+	transactions float64 // commits of a database, proposals of etcd, changes of ZooKeeper
 	syncs        float64 // of its log, to disk
 }
 

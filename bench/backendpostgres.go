@@ -30,7 +30,7 @@ const (
 
 	// callerConns is how many connections hand-written locks have. Each holder and each
 	// waiter occupies one.
-	callerConns = mostEngineCallers
+	callerConns = maxEngineCallers
 
 	benchDatabase = "bench"
 )
@@ -41,8 +41,8 @@ type postgresServer struct {
 	requests atomic.Int64
 }
 
-// startPostgresBackend starts a server with a database. Its counters are those of that
-// database, so that reading them changes nothing.
+// startPostgresBackend starts a server with a database, whose transactions are counted. The
+// counters are read through another database.
 func startPostgresBackend(ctx context.Context, synced bool) (*backend, error) {
 	onOff := "off"
 	if synced {
@@ -179,7 +179,7 @@ func parsePostgresCounts(text string, requests int64) (counts, error) {
 	return c, nil
 }
 
-// advisoryLocks are session locks by hand. The holder keeps a connection of the pool, because
+// advisoryLocks are hand-written session locks. The holder keeps a connection of the pool, because
 // the lock belongs to it.
 func advisoryLocks(pool *pgxpool.Pool) locks {
 	lock := func(ctx context.Context, key string) (func() error, error) {
@@ -196,7 +196,7 @@ func advisoryLocks(pool *pgxpool.Pool) locks {
 	return locks{cycle: cycleOf(lock), lock: lock}
 }
 
-// tryingLocks are the same for a caller that cannot occupy the server while it waits.
+// tryingLocks are advisory locks for a caller that polls instead of waiting in the server.
 func tryingLocks(pool *pgxpool.Pool) locks {
 	lock := func(ctx context.Context, key string) (func() error, error) {
 		conn, err := pool.Acquire(ctx)
@@ -224,7 +224,7 @@ func unlockAdvisory(ctx context.Context, conn *pgxpool.Conn, key string) func() 
 	}
 }
 
-// rowLocks are locks of a row by hand. The holder keeps a transaction open.
+// rowLocks are hand-written locks of a row. The holder keeps a transaction open.
 func rowLocks(pool *pgxpool.Pool) locks {
 	lock := func(ctx context.Context, key string) (func() error, error) {
 		for range 2 { // the first lock of a key creates its row

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// mostEngineCallers is the most callers of the part engines. A hand-written lock of
-// PostgreSQL needs a connection for each.
-const mostEngineCallers = 64
+// maxEngineCallers is the highest number of callers in the part "engines". A hand-written
+// lock of PostgreSQL needs a connection for each.
+const maxEngineCallers = 64
 
 // measureEngines compares each engine with Interlock on Redis, and with what people use on
 // its server.
@@ -27,7 +27,7 @@ func (p plan) measureEngines(ctx context.Context, out io.Writer, s *server) erro
 	p.maxTries = 1 // the servers' own work would count as other programs
 	fmt.Fprintf(out, "\nServers of the engines, each alone and on this machine: %s. %s\n", strings.Join(names, ", "), p.durability())
 	for _, g := range p.goroutines {
-		if g > mostEngineCallers {
+		if g > maxEngineCallers {
 			continue
 		}
 		if err := p.measureEngineLocks(ctx, out, s, all, g); err != nil {
@@ -42,7 +42,7 @@ func (p plan) measureEngines(ctx context.Context, out io.Writer, s *server) erro
 			continue
 		}
 		for _, g := range p.goroutines {
-			if g > mostEngineCallers {
+			if g > maxEngineCallers {
 				continue
 			}
 			if err := p.measureGuardedTx(ctx, out, s, b, g); err != nil {

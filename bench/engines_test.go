@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/testing/etcdtest"
+	"github.com/interlock-go/interlock/internal/testing/mysqltest"
 	"github.com/interlock-go/interlock/internal/testing/postgrestest"
 	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
@@ -19,7 +20,7 @@ import (
 // README.
 func TestEnginesAreComparedWithLocksOfTheirServers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("needs several servers: make verify runs the same as a program")
+		t.Skip("needs several servers: make verify runs this benchmark as a program")
 	}
 	var out bytes.Buffer
 	if err := bench(t.Context(), []string{"-short", "-parts", "engines"}, &out); err != nil {
@@ -30,10 +31,11 @@ func TestEnginesAreComparedWithLocksOfTheirServers(t *testing.T) {
 	}
 	for kind, rows := range map[string][]string{
 		"PostgreSQL": {onPostgresRow, advisoryRow, forUpdateRow, tryingRow, unguardedRow, uniqueKeyRow, doTxRow, guardedTxRow},
+		"MariaDB":    {onMySQLRow, getLockRow, mysqlForUpdateRow},
 		"etcd":       {onEtcdRow, etcdMutexRow},
 		"ZooKeeper":  {onZooKeeperRow, zkLockRow},
 	} {
-		if notice := "NOT RUN: the part engines on " + kind; strings.Contains(out.String(), notice) {
+		if notice := "NOT RUN: part \"engines\" on " + kind; strings.Contains(out.String(), notice) {
 			t.Log(notice)
 			continue
 		}
@@ -46,7 +48,7 @@ func TestEnginesAreComparedWithLocksOfTheirServers(t *testing.T) {
 }
 
 func TestMissingServers(t *testing.T) {
-	missing := []error{postgrestest.ErrMissing, etcdtest.ErrMissing, zookeepertest.ErrMissing}
+	missing := []error{postgrestest.ErrMissing, mysqltest.ErrMissing, etcdtest.ErrMissing, zookeepertest.ErrMissing}
 	t.Run("are named and left out", func(t *testing.T) {
 		t.Setenv("CI", "")
 		for _, err := range missing {
@@ -54,7 +56,7 @@ func TestMissingServers(t *testing.T) {
 			if got := leaveOut(&out, "a kind", fmt.Errorf("start: %w", err)); got != nil {
 				t.Errorf("error %v, want none", got)
 			}
-			if want := "NOT RUN: the part engines on a kind: start: " + err.Error(); !strings.Contains(out.String(), want) {
+			if want := "NOT RUN: part \"engines\" on a kind: start: " + err.Error(); !strings.Contains(out.String(), want) {
 				t.Errorf("printed %q, want %q", &out, want)
 			}
 		}
@@ -163,9 +165,10 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// shared returns a contender whose clients share a lock of a number of places.
-func shared(places int) contender {
-	held := make(chan struct{}, places)
+// shared returns a contender whose clients share one lock, which so many of them can hold at
+// once.
+func shared(holders int) contender {
+	held := make(chan struct{}, holders)
 	return contender{name: "shared", open: func(context.Context, string) (locks, error) {
 		return locks{lock: func(ctx context.Context, _ string) (func() error, error) {
 			select {
@@ -201,7 +204,7 @@ func TestRelay(t *testing.T) {
 	})
 	t.Run("two holders are an error", func(t *testing.T) {
 		r := open(t, shared(2))
-		r.hold = time.Minute // the second grant arrives before
+		r.hold = time.Minute // the second grant arrives during the hold
 		if _, err := r.pass(t.Context()); !errors.Is(err, errOverlap) {
 			t.Errorf("error %v, want %v", err, errOverlap)
 		}

@@ -4,10 +4,12 @@ go 1.26.0
 
 require (
 	github.com/bsm/redislock v0.9.4
+	github.com/go-sql-driver/mysql v1.9.3
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/interlock-go/interlock v0.0.0
 	github.com/interlock-go/interlock/engine/etcd v0.0.0
+	github.com/interlock-go/interlock/engine/mysql v0.0.0
 	github.com/interlock-go/interlock/engine/postgres v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/interlock-go/interlock/engine/zookeeper v0.0.0

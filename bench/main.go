@@ -56,7 +56,7 @@ type plan struct {
 	callers     int // goroutines that try one key at the same time
 	stormRounds int
 
-	synced  bool // the servers of the part engines sync to disk
+	synced  bool // the servers of the part "engines" sync to disk
 	counted int  // cycles per goroutine whose requests are counted
 	passes  int  // of a relayed lock, per round
 	relays  int  // rounds of those
@@ -98,7 +98,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		n      = flags.String("n", "", "numbers of waiters for one key, such as 2,64,256")
 		rounds = flags.Int("rounds", 0, "rounds of the uncontended part")
 		slice  = flags.Duration("slice", 0, "how long one contender runs in one round of the uncontended part")
-		synced = flags.Bool("synced", true, "in the part engines, let the servers sync to disk")
+		synced = flags.Bool("synced", true, "in the part 'engines', let the servers sync to disk")
 		sleepy = flags.Bool("sleepy", false, "let idle processors sleep")
 		tries  = flags.Int("tries", 0, "repeat a measurement at most this often while other programs use the machine")
 		cpu    = flags.String("cpuprofile", "", "write a CPU profile to a `file`")

@@ -60,6 +60,19 @@ func StartServer(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// Shared runs a server until stop is called, for programs that are not tests. args are
+// arguments of mariadbd. The error is an [ErrMissing] if MariaDB is not installed.
+func Shared(args ...string) (s *Server, stop func(), _ error) {
+	s, err := newServer(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.end, nil
+}
+
+// ErrMissing says that a program of MariaDB is not installed.
+var ErrMissing = errors.New("not installed: apt-get install mariadb-server")
+
 // SkipIfShort skips a test under -short.
 func SkipIfShort(t testing.TB) {
 	t.Helper()
@@ -190,7 +203,7 @@ func program(name string) (string, error) {
 	if path := filepath.Join("/usr/sbin", name); exists(path) {
 		return path, nil
 	}
-	return "", fmt.Errorf("%s is not installed: apt-get install mariadb-server", name)
+	return "", fmt.Errorf("%s is %w", name, ErrMissing)
 }
 
 func exists(path string) bool {
