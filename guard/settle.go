@@ -127,9 +127,10 @@ func (k *claim) beginSettle(now time.Time) error {
 // watchdog renews the claim meanwhile.
 func (k *claim) sendSettlement(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
 	for tries := 1; ; tries++ {
-		// A settlement that keeps no record leaves no sign that it succeeded if its
-		// reply is lost. If the claim is gone on the next try, and its lease cannot
-		// have expired, then the earlier try succeeded.
+		// An Absent settlement keeps no record, and neither does a FromStart one whose
+		// window has passed. If its reply is lost, nothing shows that it succeeded. If the
+		// claim is gone on the next try, and its lease cannot have expired, then the
+		// earlier try succeeded.
 		goneMeansSettled := k.replyLost && (s.Outcome == engine.Absent || s.FromStart) && !k.lease.Overdue(time.Now())
 		out, err := k.ledger.Settle(ctx, s)
 		if err == nil && goneMeansSettled {

@@ -27,5 +27,5 @@ func ExampleTemplate() {
 	fmt.Println(key.Key(request{"path.id": ""}))
 	// Output:
 	// pay:42 <nil>
-	//  rule: the request lacks the path "id" of its key; send it
+	//  rule: the key needs the path "id", exactly once and not empty; correct the request
 }

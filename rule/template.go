@@ -61,11 +61,12 @@ type Source interface {
 	Part(l Location, name string) (value string, ok bool)
 }
 
-// ErrMissing means that a request lacks a part of its key. Errors that match it
-// are a *[MissingError].
+// ErrMissing means that a request has no value for a part of its key, or more than one.
+// Errors that match it are a *[MissingError].
 var ErrMissing = errors.New("rule: a part of the key is missing")
 
-// A MissingError says which part of its key a request lacks.
+// A MissingError names the part of the key for which a request has no value, or more than
+// one.
 type MissingError struct {
 	Location Location
 	Name     string
@@ -73,7 +74,7 @@ type MissingError struct {
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("rule: the request lacks the %s %q of its key; send it", e.Location, e.Name)
+	return fmt.Sprintf("rule: the key needs the %s %q, exactly once and not empty; correct the request", e.Location, e.Name)
 }
 
 // Is makes every MissingError match [ErrMissing].
@@ -130,7 +131,7 @@ func (t *Template) Uses(l Location) bool {
 	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.place == l })
 }
 
-// A Part is a part of a request in a key.
+// A Part names the part of a request that stands in one place of a key.
 type Part struct {
 	Place Location
 	Name  string // alternative headers are separated by |

@@ -9,7 +9,7 @@ var grantLaws = []Law{
 	{"grant", "a free lock is granted", func(b *testbed) {
 		b.granted(b.ask(ann))
 	}},
-	{"grant", "a grant counts one entry", func(b *testbed) {
+	{"grant", "the first grant of a holder has the count 1", func(b *testbed) {
 		if g := b.granted(b.ask(ann)); g.Count != 1 {
 			b.errorf("the count is %d, want 1", g.Count)
 		}
@@ -39,7 +39,7 @@ var grantLaws = []Law{
 			b.errorf("the refusal names the holder %q, want %q", busy.Holder, ann)
 		}
 	}},
-	// S2 requires this of guards; locks report it as well.
+	// Requirement S2 (docs/requirements.md) asks this of guards; locks report it as well.
 	{"grant", "a refusal says how much of the lease is left", func(b *testbed) {
 		b.granted(b.ask(ann))
 		if left := b.busy(b.ask(bob)).Left; left <= 0 || left > b.Lease {

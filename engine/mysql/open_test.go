@@ -24,7 +24,7 @@ func TestURL(t *testing.T) {
 		"mysql://user:hunter2@host/db?prefix=Shop", "mysql://user:hunter2@host/db?lazy=perhaps", "mysql://user:hunter2@host/db?tls=some",
 		"mysql://user:hunter2@host/db?charset=latin1", "mysql://user:hunter2@host/db?%",
 	} {
-		t.Run("the URL is refused without its password: "+strings.ReplaceAll(url, "/", "_"), func(t *testing.T) {
+		t.Run("a bad URL is refused, and the error does not show its password: "+strings.ReplaceAll(url, "/", "_"), func(t *testing.T) {
 			t.Parallel()
 			e, err := mysql.Open(context.Background(), url)
 			if err == nil {
@@ -106,7 +106,7 @@ func TestObserve(t *testing.T) {
 	stop := e.Capabilities().Observe(func(c engine.ServerCall) { calls = append(calls, c) })
 	r := request(t, "ann:1", "1")
 	granted(t, e, r)
-	// The goroutine of the call reports it after its answer; the next call waits for that.
+	// The goroutine that serves a key reports the acquire before it serves the release.
 	if _, err := e.Release(context.Background(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// refusedToOpen requires that the tables cannot be used, and that the error has a text.
+// refusedToOpen requires that Open fails with an error that contains text and is not
+// temporary.
 func refusedToOpen(t testing.TB, url, text string) {
 	t.Helper()
 	e, err := mysql.Open(context.Background(), url, mysql.Timeout(testTimeout))
@@ -309,7 +310,8 @@ func TestEnginesExcludeEachOther(t *testing.T) {
 		case <-ended:
 			sweeping = false
 		default:
-			// A free lock has nothing that the next holder needs, except for fences.
+			// Expire the rows of free locks, which have a fence ("f") and no holder ("h"). Fences rise
+			// all the same: a new row begins with a new serial.
 			_, _ = d.Server.Query(d.Name, `UPDATE interlock_document SET expires = 0 WHERE body LIKE '{"f":%' AND body NOT LIKE '%"h":%'`)
 			_, _ = mysql.Sweep(sweeper)
 		}

@@ -21,10 +21,10 @@ type Call struct {
 
 // The stages of a call.
 const (
-	queued   int32 = iota // nothing was sent that may take effect
+	queued   int32 = iota // not sent, or only in transactions that had no effect
 	sent                  // the command is in a transaction on its way
-	gaveUp                // the caller has left; the command must not be sent
-	answered              // the caller has the answer, or may have it
+	gaveUp                // the caller has left; a command that is not on its way must not be sent
+	answered              // the answer is there, or about to be
 )
 
 // NewCall returns a call whose caller waits until ctx is done. engine is the name of the
@@ -33,8 +33,8 @@ func NewCall(ctx context.Context, engine string, c Command) *Call {
 	return &Call{Command: c, ctx: ctx, engine: engine, done: make(chan struct{})}
 }
 
-// An EndedError is the error of a call whose caller waits no longer. It is true if nothing
-// was sent that may take effect, and false if the command was on its way.
+// An EndedError is the error of a call whose caller waits no longer. It is true if
+// the command has no effect, and false if it was on its way.
 type EndedError bool
 
 // Error implements error. Engines replace it with an error that says what happened.
@@ -117,7 +117,7 @@ func Fail(calls []*Call, err error) {
 	}
 }
 
-// Answer returns the answer to a command as its type.
+// Answer returns a, the answer to a command, as a T. If it is none, the error says so.
 func Answer[T any](engine string, a any, err error) (answer T, _ error) {
 	if err != nil {
 		return answer, err

@@ -16,7 +16,7 @@ type quotaState struct {
 type unit struct {
 	Attempt string `json:"a"`
 	Taken   int64  `json:"t"`
-	Until   int64  `json:"u"` // when it was to end; requests use their own window
+	Until   int64  `json:"u"` // its end by the window of the request that took it; other requests use their own
 }
 
 func (s *quotaState) Apply(c *Command, x *Effects) any {
@@ -43,7 +43,7 @@ func (s *quotaState) Lasts() (last int64) {
 	return last
 }
 
-// take takes a unit for c's attempt, if fewer than the limit count.
+// take takes a unit for c's attempt, if fewer units count than the limit allows.
 func (s *quotaState) take(c *Command, x *Effects) any {
 	use := engine.Usage{Now: time.UnixMilli(x.Now)}
 	if use.Outside = outside(c, x.Now); use.Outside {
@@ -95,7 +95,7 @@ func (s *quotaState) expire(c *Command, x *Effects) {
 	s.Units = slices.DeleteFunc(s.Units, func(u unit) bool { return end(c, u.Taken) <= x.Now })
 }
 
-// end returns when a unit that was taken at a time no longer counts.
+// end returns the time from which on a unit no longer counts, if it was taken at taken.
 func end(c *Command, taken int64) int64 {
 	if c.Until != 0 {
 		return c.Until

@@ -35,7 +35,7 @@ func TestObserve(t *testing.T) {
 	}
 	redis := redistest.Start(t)
 	targets := []string{
-		library(t, redis.URL()),
+		runProgram(t, redis.URL()),
 		gateway(t, command, redis.URL()),
 		demo(t, command),
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/interlock-go/interlock/woven"
 )
 
-// library runs a program that uses locks and guards of several names until the test ends,
+// runProgram runs a program that uses locks and guards of several names until the test ends,
 // and returns the address of its metrics.
-func library(t *testing.T, redis string) (address string) {
+func runProgram(t *testing.T, redis string) (address string) {
 	t.Helper()
 	engine, err := redisengine.Open(t.Context(), redis, redisengine.Timeout(time.Second))
 	if err != nil {

@@ -1,7 +1,8 @@
 -- Locks and latches.
 
--- Acquires a lock. o_code: 0 busy, 1 granted, 2 abandoned, 3 another kind, 4 upgrade,
--- 5 full, 6 the key is locked by another transaction.
+-- Acquires a lock. o_code: 0 busy, 1 granted, 2 abandoned, 3 another kind of lock, which is
+-- o_entries, 4 a reader requests the write lock, 5 too many readers, 6 the key is locked by
+-- another transaction.
 CREATE OR REPLACE FUNCTION {s}.acquire(
   p_key bytea, p_kind bigint, p_holder bytea, p_attempt bytea, p_lease bigint, p_queue_lease bigint, p_reserve bigint, p_limit bigint, p_wait bigint,
   OUT o_code bigint, OUT o_fence bigint, OUT o_entries bigint, OUT o_left bigint, OUT o_holder bytea, OUT o_ahead bigint
@@ -155,7 +156,7 @@ BEGIN
   PERFORM {s}.sweep();
 END $$;
 
--- Removes positions that are to be forgotten. If the clock was set back, no position lasts
+-- Removes positions that expired a lease ago. If the clock was set back, no position lasts
 -- longer than its lease from now on.
 CREATE OR REPLACE FUNCTION {s}.prune(p_id bytea, p_family bigint, t bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -165,8 +166,8 @@ BEGIN
   END IF;
 END $$;
 
--- Releases a hold and a queue position. With p_tombstone above zero it abandons the attempt,
--- which is refused for so long. o_code: 1 released, 2 already free, 3 not yours, 6 locked.
+-- Releases a hold and a queue position. With p_tombstone above zero it abandons the attempt:
+-- the attempt is refused for p_tombstone from now on. o_code: 1 released, 2 already free, 3 not yours, 6 locked.
 CREATE OR REPLACE FUNCTION {s}.release(
   p_key bytea, p_kind bigint, p_holder bytea, p_attempt bytea, p_tombstone bigint, p_wait bigint,
   OUT o_code bigint, OUT o_entries bigint, OUT o_listeners bigint
@@ -213,7 +214,8 @@ BEGIN
     DELETE FROM {s}.waiter x WHERE x.id = v_id AND x.family = v_family AND x.kind = p_kind AND x.holder = p_holder AND x.attempt = v_permit;
     v_queued := FOUND;
   END IF;
-  -- The removed waiter may have blocked others, but not while one holder has the lock.
+  -- The removed waiter may have blocked others, unless the lock is held exclusively: then no
+  -- waiter can be granted it.
   IF v_queued AND (v_held = 0 OR v_shared) THEN
     PERFORM {s}.wake_next(v_id, v_family, t);
   END IF;
@@ -262,7 +264,7 @@ BEGIN
   RETURN v_codes;
 END $$;
 
--- Raises the fence of a hold, and returns 0 or, without the hold, 1; 6 locked.
+-- Raises the fence of a hold. Returns 0 raised, 1 no such hold, 6 locked.
 CREATE OR REPLACE FUNCTION {s}.raise(
   p_key bytea, p_holder bytea, p_attempt bytea, p_fence bigint, p_reserve bigint, p_wait bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -283,8 +285,8 @@ BEGIN
   RETURN 0;
 END $$;
 
--- Counts a latch down by an attempt; an empty one counts nothing. o_code: 0 counted,
--- 3 the key holds a lock, 6 locked.
+-- Counts a latch down by one for an attempt, once. An empty attempt only reads the latch.
+-- o_code: 0 counted, 3 the key holds a lock, whose kind is o_left, 6 locked.
 CREATE OR REPLACE FUNCTION {s}.count_down(
   p_key bytea, p_attempt bytea, p_limit bigint, p_lease bigint, p_wait bigint, OUT o_code bigint, OUT o_left bigint
 ) LANGUAGE plpgsql AS $$

@@ -43,8 +43,8 @@ local function next_fence()
   if not counter then
     return now
   end
-  -- The fence is the time if the counter was lost, or is behind because only INCR of
-  -- Redisson has moved it.
+  -- The fence is the time, unless the counter has reached it. The counter may be lost, or
+  -- be behind the time because Redisson moves it by INCR.
   local fence = now
   if last and last >= now then
     fence = last + 1
