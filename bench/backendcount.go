@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // counts are what a server has done since it started. A count that the server does not
@@ -93,6 +94,34 @@ func (b *backend) countClient(ctx context.Context, c contender, g, n int) (count
 	}
 	after, err := b.count(ctx)
 	return after.minus(before), err
+}
+
+// awaitNoClient waits until a database has no clients, so that all their transactions have
+// ended. clients returns their number.
+func awaitNoClient(ctx context.Context, clients func() (string, error)) error {
+	for end := time.Now().Add(lockLease); ; time.Sleep(20 * time.Millisecond) {
+		n, err := clients()
+		if err != nil || n == "0" {
+			return err
+		}
+		if ctx.Err() != nil || time.Now().After(end) {
+			return fmt.Errorf("%s clients are still connected after %v", n, lockLease)
+		}
+	}
+}
+
+// parseCounts reads a row of two counters, as psql prints it: commits and syncs.
+func parseCounts(text string, requests int64) (counts, error) {
+	commits, syncs, ok := strings.Cut(text, "|")
+	c := counts{requests: float64(requests), transactions: unreported, syncs: unreported}
+	var err error
+	if c.transactions, err = strconv.ParseFloat(commits, 64); err != nil || !ok {
+		return c, fmt.Errorf("%q is not a row of two counters", text)
+	}
+	if c.syncs, err = strconv.ParseFloat(syncs, 64); err != nil {
+		return c, fmt.Errorf("%q is not a row of two counters", text)
+	}
+	return c, nil
 }
 
 // sumSamples returns the sum of all samples of a metric in the text format of Prometheus,

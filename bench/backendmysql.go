@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
@@ -114,27 +112,15 @@ func (m *mysqlServer) contender(name string, on func(*sql.DB) locks) contender {
 // have ended.
 func (m *mysqlServer) count(ctx context.Context) (counts, error) {
 	const clients = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = '" + benchDatabase + "'"
-	for end := time.Now().Add(lockLease); ; time.Sleep(20 * time.Millisecond) {
-		n, err := m.Query("mysql", clients)
-		if err != nil {
-			return counts{}, err
-		}
-		if n == "0" {
-			break
-		}
-		if ctx.Err() != nil || time.Now().After(end) {
-			return counts{}, fmt.Errorf("%s clients are still connected after %v", n, lockLease)
-		}
+	if err := awaitNoClient(ctx, func() (string, error) { return m.Query("mysql", clients) }); err != nil {
+		return counts{}, err
 	}
-	text, err := m.Query("mysql", "SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rw_commits'")
+	text, err := m.Query("mysql", "SELECT count, (SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'Innodb_data_fsyncs') "+
+		"FROM information_schema.innodb_metrics WHERE name = 'trx_rw_commits'")
 	if err != nil {
 		return counts{}, err
 	}
-	c := counts{requests: float64(m.requests.Load()), syncs: unreported}
-	if c.transactions, err = strconv.ParseFloat(text, 64); err != nil {
-		return c, fmt.Errorf("%q is not a counter", text)
-	}
-	return c, nil
+	return parseCounts(strings.Replace(text, "\t", "|", 1), m.requests.Load())
 }
 
 // namedLocks are hand-written locks of the server. The holder keeps a connection of the pool,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -145,38 +144,15 @@ func (p *postgresServer) contender(name string, conns int32, on func(*pgxpool.Po
 // waits until all have.
 func (p *postgresServer) count(ctx context.Context) (counts, error) {
 	const clients = "SELECT count(*) FROM pg_stat_activity WHERE datname = '" + benchDatabase + "' AND backend_type = 'client backend'"
-	for end := time.Now().Add(lockLease); ; time.Sleep(20 * time.Millisecond) {
-		n, err := p.Query("postgres", clients)
-		if err != nil {
-			return counts{}, err
-		}
-		if n == "0" {
-			break
-		}
-		if ctx.Err() != nil || time.Now().After(end) {
-			return counts{}, fmt.Errorf("%s clients are still connected after %v", n, lockLease)
-		}
+	if err := awaitNoClient(ctx, func() (string, error) { return p.Query("postgres", clients) }); err != nil {
+		return counts{}, err
 	}
 	text, err := p.Query("postgres", "SELECT (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+benchDatabase+"'), "+
 		"(SELECT wal_sync FROM pg_stat_wal)")
 	if err != nil {
 		return counts{}, err
 	}
-	return parsePostgresCounts(text, p.requests.Load())
-}
-
-// parsePostgresCounts reads a row of two counters, as psql prints it.
-func parsePostgresCounts(text string, requests int64) (counts, error) {
-	commits, syncs, ok := strings.Cut(text, "|")
-	c := counts{requests: float64(requests), transactions: unreported, syncs: unreported}
-	var err error
-	if c.transactions, err = strconv.ParseFloat(commits, 64); err != nil || !ok {
-		return c, fmt.Errorf("%q is not a row of two counters", text)
-	}
-	if c.syncs, err = strconv.ParseFloat(syncs, 64); err != nil {
-		return c, fmt.Errorf("%q is not a row of two counters", text)
-	}
-	return c, nil
+	return parseCounts(text, p.requests.Load())
 }
 
 // advisoryLocks are hand-written session locks. The holder keeps a connection of the pool, because

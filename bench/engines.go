@@ -102,7 +102,7 @@ func engineTable(f *group, all []*backend, costs map[string]counts, g int, p pla
 		}, costs[r.name].cells()...)...)
 	}
 	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. The peer is the other row on the same server; of PostgreSQL, "+
-		"%s.%s", p.rounds, p.slice, advisoryRow, f.failureText())
+		"%s, of MariaDB, %s.%s", p.rounds, p.slice, advisoryRow, getLockRow, f.failureText())
 	return t
 }
 

@@ -101,12 +101,12 @@ syncs_count 7e+00
 		}
 	}
 	t.Run("a row of psql is read", func(t *testing.T) {
-		got, err := parsePostgresCounts("120|7", 5)
+		got, err := parseCounts("120|7", 5)
 		if want := (counts{requests: 5, transactions: 120, syncs: 7}); err != nil || got != want {
 			t.Errorf("%v, %v, want %v", got, err, want)
 		}
 		for _, text := range []string{"", "120", "|7", "120|"} {
-			if got, err := parsePostgresCounts(text, 0); err == nil {
+			if got, err := parseCounts(text, 0); err == nil {
 				t.Errorf("%q is %v, want an error", text, got)
 			}
 		}

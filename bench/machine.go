@@ -22,7 +22,7 @@ func printMachine(ctx context.Context, w io.Writer, s *server) {
 	for _, path := range []string{
 		"github.com/go-redsync/redsync/v4", "github.com/bsm/redislock",
 		"github.com/redis/go-redis/v9", "github.com/redis/rueidis",
-		"github.com/jackc/pgx/v5", "go.etcd.io/etcd/client/v3", "github.com/go-zookeeper/zk",
+		"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "go.etcd.io/etcd/client/v3", "github.com/go-zookeeper/zk",
 	} {
 		for _, m := range info.Deps {
 			if m.Path == path {
