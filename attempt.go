@@ -30,7 +30,7 @@ type attempt struct {
 	tries        int           // requests sent to the engine
 	polls        int           // pauses that Poll has set
 	pollPause    time.Duration // the pause that Poll set last
-	asked        bool          // another goroutine cut the last pause short
+	cutShort     bool          // another goroutine cut the last pause short
 	maybeGranted bool          // a reply was lost, so the lock may have been granted
 	sent         time.Time     // when the last request was sent
 	outage       outage        // the engine's failures since its last answer
@@ -116,7 +116,7 @@ func (a *attempt) retry(ctx context.Context) (grant, error) {
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.asHeld(), fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), handovers: a.turn.taken, tries: a.tries, waitStart: a.waitStart, direct: a.direct, local: got.Local}
+			g := grant{req: a.asHeld(), fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), handovers: a.turn.grantsInRow, tries: a.tries, waitStart: a.waitStart, direct: a.direct, local: got.Local}
 			if !retry.TooLate(a.sent, time.Now(), a.req.Lease) {
 				return g, nil
 			}
@@ -126,7 +126,7 @@ func (a *attempt) retry(ctx context.Context) (grant, error) {
 		if err != nil {
 			return grant{}, err
 		}
-		if a.asked, err = c.sleep(ctx, pause, a.sub.wake, a.leader.wake()); err != nil {
+		if a.cutShort, err = c.sleep(ctx, pause, a.sub.wake, a.leader.wake()); err != nil {
 			return grant{}, a.stopped(err)
 		}
 	}
@@ -211,10 +211,10 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	return max(backoff.Jitter(pause), time.Millisecond), nil
 }
 
-// poll returns the pause that Poll sets. A request on behalf of another
-// goroutine does not count as a try.
+// poll returns the pause that Poll sets. After a pause that another goroutine cut
+// short, it returns the same pause again, without a call of Poll.
 func (a *attempt) poll() time.Duration {
-	if !a.asked || a.polls == 0 {
+	if !a.cutShort || a.polls == 0 {
 		a.polls++
 		a.pollPause = max(a.mutex.opts.poll(a.polls), time.Millisecond)
 	}

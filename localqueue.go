@@ -200,7 +200,7 @@ func (q *localQueue) await(ctx context.Context, s *shard, wq *waitQueue, w *wait
 		}
 		pause := w.pause(tries)
 		s.mu.Lock()
-		if age := time.Since(wq.refused); age < pause { // the leader has asked for another waiter
+		if age := time.Since(wq.refusedAt); age < pause { // the leader has asked for another waiter
 			pause -= age
 		} else {
 			wq.wakeLeader()

@@ -201,7 +201,7 @@ var lossLaws = []law{
 		wantErr(t, inner.Unlock(), interlock.ErrLost)
 		wantErr(t, outer.Unlock(), interlock.ErrLost)
 	}},
-	{"Unlock of a lost lock releases what is left of it", func(t *testing.T, w *world) {
+	{"Unlock of a lost lock releases it at the engine", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.Sleep(9 * time.Second)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply}) // the engine renews the lock, and the client does not know

@@ -318,7 +318,7 @@ var operatorLaws = []law{
 			t.Errorf("the causes of the other contexts are %v and %v, want both contexts live", context.Cause(ctx), context.Cause(explicit))
 		}
 		unlock(t, hold)
-		wantIn(t, 8*time.Second, 9*time.Second, func() { <-explicit.Done() }) // not prolonged by the review
+		wantIn(t, 8*time.Second, 9*time.Second, func() { <-explicit.Done() }) // revocations.review does not extend the lease
 		wantErr(t, otherHold.Unlock(), interlock.ErrExpired)
 	}},
 	{"an engine failure ends the iteration with its error", func(t *testing.T, w *world) {
@@ -344,7 +344,7 @@ var operatorLaws = []law{
 		unlock(t, firstHold)
 		unlock(t, secondHold)
 	}},
-	{"an engine without an Inspector is unsupported", func(t *testing.T, w *world) {
+	{"without an Inspector, Locks and ForceRelease are unsupported", func(t *testing.T, w *world) {
 		c := w.on(plainOnly{w.engine})
 		wantFree(t, c.Mutex("a:1"))
 		_, err := c.ForceRelease(t.Context(), "a:1")

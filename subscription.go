@@ -40,9 +40,9 @@ func (s *subscription) unsubscribe() {
 	}
 }
 
-// sleep waits for d, or until a value arrives on wake or asked. It reports whether
-// the value was on asked. It returns an error when ctx is done or the client closes.
-func (c *core) sleep(ctx context.Context, d time.Duration, wake, asked <-chan struct{}) (bool, error) {
+// sleep waits for d, or until a value arrives on wake or askNow. It reports whether
+// the value was on askNow. It returns an error when ctx is done or the client closes.
+func (c *core) sleep(ctx context.Context, d time.Duration, wake, askNow <-chan struct{}) (bool, error) {
 	if d <= 0 {
 		return false, nil
 	}
@@ -51,7 +51,7 @@ func (c *core) sleep(ctx context.Context, d time.Duration, wake, asked <-chan st
 	select {
 	case <-timer.C:
 	case <-wake:
-	case <-asked:
+	case <-askNow:
 		return true, nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)

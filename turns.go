@@ -40,16 +40,16 @@ const (
 // A turn says how the next leader of a waitQueue asks the engine. The leader is the
 // goroutine that asks for all waiters of this process.
 type turn struct {
-	taken  int  // grants in a row of this process
-	queues bool // the request queues at the engine
+	grantsInRow int  // of this process
+	queues      bool // the request queues at the engine
 }
 
 // nextTurn returns the turn of the next leader.
 func (q *waitQueue) nextTurn() turn {
-	if q.turns == 0 && q.overtaken.IsZero() {
+	if q.grantsInRow == 0 && q.queueUntil.IsZero() {
 		return turn{}
 	}
-	return turn{q.turns, q.turns > maxHandovers || time.Now().Before(q.overtaken)}
+	return turn{q.grantsInRow, q.grantsInRow > maxHandovers || time.Now().Before(q.queueUntil)}
 }
 
 // endTurn counts the grants in a row of this process when it releases the lock.
@@ -65,9 +65,9 @@ func (q *waitQueue) endTurn(g *grant, listeners int) {
 		q.stayQueued(now)
 	}
 	q.unyielded += g.handovers + 1
-	q.turns = 0
+	q.grantsInRow = 0
 	if now.Before(q.rivalsUntil) {
-		q.turns = g.handovers + 1
+		q.grantsInRow = g.handovers + 1
 	}
 }
 
@@ -78,7 +78,7 @@ func (a *attempt) takeTurn() {
 	if !a.turn.queues {
 		return
 	}
-	a.turn.taken = 0 // other processes get their chance now
+	a.turn.grantsInRow = 0 // other processes get their chance now
 	if a.once || a.unqueued || a.mutex.opts.poll != nil || a.req.Kind != engine.Exclusive || !a.mutex.core.canQueue() {
 		return
 	}
@@ -108,21 +108,21 @@ func (a *attempt) overtakenBy(r rival) bool {
 // wasRefused notes that another process has the lock. A process that was overtaken
 // maxOvertakes times queues for a while.
 func (q *waitQueue) wasRefused(overtaken, first bool) {
-	if overtaken || first && q.refused.Before(q.rivalsUntil) {
+	if overtaken || first && q.refusedAt.Before(q.rivalsUntil) {
 		q.overtakes++
 		if q.overtakes >= maxOvertakes {
-			q.overtaken = q.refused.Add(turnMemory)
+			q.queueUntil = q.refusedAt.Add(turnMemory)
 		}
 	}
-	q.turns, q.unyielded, q.rivalsUntil = 0, 0, q.refused.Add(turnMemory)
-	q.stayQueued(q.refused)
+	q.grantsInRow, q.unyielded, q.rivalsUntil = 0, 0, q.refusedAt.Add(turnMemory)
+	q.stayQueued(q.refusedAt)
 }
 
 // stayQueued extends the time for which an overtaken process queues, because other
 // processes still want the lock.
 func (q *waitQueue) stayQueued(now time.Time) {
-	if now.Before(q.overtaken) {
-		q.overtaken = now.Add(turnMemory)
+	if now.Before(q.queueUntil) {
+		q.queueUntil = now.Add(turnMemory)
 	}
 }
 

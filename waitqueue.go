@@ -26,20 +26,20 @@ type waitQueue struct {
 	keepUntil   time.Time
 	expiring    bool // a timer will remove it
 
-	turns       int       // grants in a row of this process while others waited; see turn
+	grantsInRow int       // of this process while others waited; see turn
 	rivalsUntil time.Time // until then, other processes count as waiting
 	unyielded   int       // grants in a row without a yieldDelay
 	overtakes   int       // changes of the holder while this process waited
-	overtaken   time.Time // until then, requests queue at the engine
+	queueUntil  time.Time // until then, requests queue at the engine
 
-	granted  bool          // this process has the lock and has not begun to release it
-	answered bool          // the engine has answered a request of this queue
-	asked    time.Time     // since when the leader waits for an answer; zero if it has one
-	outage   outage        // the engine's failures, as last seen by the leader
-	refused  time.Time     // when the leader was last refused
-	pausing  bool          // the leader was refused, and will ask again
-	polling  bool          // Poll has set the leader's pause
-	askNow   chan struct{} // cuts the pause of the leader short; capacity 1
+	granted   bool          // this process has the lock and has not begun to release it
+	answered  bool          // the engine has answered a request of this queue
+	asked     time.Time     // since when the leader waits for an answer; zero if it has one
+	outage    outage        // the engine's failures, as last seen by the leader
+	refusedAt time.Time     // when the leader was last refused
+	pausing   bool          // the leader was refused, and will ask again
+	polling   bool          // Poll has set the leader's pause
+	askNow    chan struct{} // cuts the pause of the leader short; capacity 1
 }
 
 // A waiter waits in the queue for a handover.
@@ -290,11 +290,11 @@ func (q *waitQueue) advance(s *shard, key string, r result, pause time.Duration)
 	now := time.Now()
 	q.notBefore = now.Add(pause)
 	q.keepUntil = q.notBefore
-	if q.turns > 0 || q.overtakes > 0 {
+	if q.grantsInRow > 0 || q.overtakes > 0 {
 		q.keepUntil = now.Add(turnMemory)
 	}
-	if q.overtaken.After(q.keepUntil) {
-		q.keepUntil = q.overtaken
+	if q.queueUntil.After(q.keepUntil) {
+		q.keepUntil = q.queueUntil
 	}
 	if !q.keepUntil.After(now) {
 		s.close(key, q)
@@ -339,16 +339,16 @@ const (
 // jitter, so that the other process is notified and asks first. A process that
 // was overtaken queues at the engine instead. Such a process yields only after several
 // grants in a row, in case the other process cannot queue there.
-func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration, turns bool) time.Duration {
+func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration, takesTurns bool) time.Duration {
 	if q.sub.active() {
 		listeners--
 	}
-	if listeners <= 0 || turns && time.Now().Before(q.overtaken) && q.unyielded <= maxHandovers {
+	if listeners <= 0 || takesTurns && time.Now().Before(q.queueUntil) && q.unyielded <= maxHandovers {
 		return 0
 	}
 	q.unyielded = 0
 	longest := maxYieldDelay
-	if turns {
+	if takesTurns {
 		longest = maxYieldTurns
 	}
 	rt := min(max(roundTrip, minYieldDelay), longest)
@@ -390,7 +390,7 @@ func (l *leader) refused(r rival, once, polls, overtaken, first bool) (listen bo
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
 	q := l.queue
-	q.answered, q.refused = true, time.Now()
+	q.answered, q.refusedAt = true, time.Now()
 	q.rival, q.asked, q.outage = r, time.Time{}, outage{}
 	q.wasRefused(overtaken, first)
 	q.resolve(result{rival: r})

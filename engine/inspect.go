@@ -21,7 +21,7 @@ type Inspector interface {
 	// ForceRelease takes the lock at key from all its holders and returns the
 	// lock as it was. Waiters are notified and keep their positions. A renewal by
 	// a former holder fails with [ErrRevoked] for at least a minute, and for
-	// three times what was left of its lease. If the lock is free, ForceRelease
+	// three times the rest of its lease. If the lock is free, ForceRelease
 	// empties its queue; the waiters are notified and queue again.
 	ForceRelease(ctx context.Context, key string) (Lock, error)
 

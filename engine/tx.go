@@ -17,8 +17,8 @@ type Tx interface {
 	// transaction ends, no other attempt can claim the key, however long that takes: the
 	// lease of c does not expire in the transaction.
 	//
-	// If another transaction has claimed the key and not ended, Claim waits for its end, for
-	// at most the given time. The state is [Running] if that is not enough.
+	// If another transaction has claimed the key and not ended, Claim waits for its end. If it
+	// has not ended when wait has passed, the state is [Running].
 	Claim(ctx context.Context, c Claim, wait time.Duration) (Record, error)
 
 	// Settle ends a claim of the transaction and records the outcome of the work; see

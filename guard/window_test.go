@@ -87,7 +87,7 @@ var windowLaws = []law{
 		_, err := wait()
 		ok(t, err)
 	}},
-	{"the time left of running work is what is left of the window", func(t *testing.T, w *world) {
+	{"the time left of running work is the rest of the window", func(t *testing.T, w *world) {
 		g, otherProcess, j := process[string](t, w, guard.Form("form")), process[string](t, w, guard.Form("form")), work("a", time.Second)
 		w.memory.Step(time.Hour) // the engine's clock differs from the process's
 		wait := startCall(t, g, key, j)

@@ -17,8 +17,8 @@ const (
 	// conflictPause is the pause after a conflict. A lock changes hands about as fast.
 	conflictPause = 4 * time.Millisecond
 
-	// maxCleared is how many expired positions a grant removes. A transaction has room for
-	// 128 operations. The others are removed by later grants, or expire.
+	// maxCleared is how many expired positions a grant removes. A transaction has at
+	// most 128 operations. The others are removed by later grants, or expire.
 	maxCleared = 50
 
 	// nearlyFull is how many readers below MaxReaders a read lock begins to refuse readers
@@ -66,9 +66,10 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return engine.Grant{}, err
 }
 
-// guess returns the lock, or guesses that it is free. A guess saves a read if the engine has a
-// lease at hand. If it is wrong, the grant has no effect and reads the lock: a lock
-// without keys has none that is newer than revision zero.
+// guess returns the state of the lock. If the engine has an unused lease at hand, guess
+// saves the read and assumes that the lock is free. If that is wrong, the grant has no
+// effect and reads the lock: its condition is that the lock has no key newer than
+// revision zero.
 func (a *acquisition) guess(ctx context.Context) (*state, error) {
 	r := a.r
 	if r.Retry || a.recent.busyAt(r.Key).Load() {

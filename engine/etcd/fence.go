@@ -43,7 +43,7 @@ func (f *fences) unchanged(k keyspace) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(k.fence()), "=", f.modified)
 }
 
-// reserve returns the change that makes room for a reserve, if the shift leaves too little.
+// reserve returns the change that raises the base, if the reserve is more than the shift leaves.
 func (f *fences) reserve(k keyspace, reserve uint64) []clientv3.Op {
 	if reserve < 1<<fenceBits {
 		return nil

@@ -80,9 +80,10 @@ func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, err
 
 // forceRelease makes one try. It is not done if the lock was granted meanwhile.
 //
-// The revocations are written together with the end of the holds. Those that one
-// transaction has no room for are written before, when they have no effect yet, because a
-// renewal finds the hold first, and again after, to notify the clients.
+// The transaction that ends the holds also writes the revocations. Revocations that do not
+// fit into it are written twice: before it, so that they exist when the holds end, and after
+// it, to notify the clients. A revocation has no effect while its hold exists, because a
+// renewal finds the hold first.
 func (e *Engine) forceRelease(ctx context.Context, s *state, before engine.Lock) (done bool, err error) {
 	if len(s.holds) == 0 && len(s.waiters) == 0 {
 		return true, nil
@@ -111,7 +112,7 @@ func (e *Engine) forceRelease(ctx context.Context, s *state, before engine.Lock)
 	if err != nil || !resp.Succeeded {
 		return false, err
 	}
-	_ = e.write(ctx, s.name, rest) // the holds have ended, so a failure costs a notification
+	_ = e.write(ctx, s.name, rest) // the holds have ended, so a failure costs only a notification
 	return true, nil
 }
 
@@ -121,7 +122,8 @@ func (e *Engine) revocations(ctx context.Context, s *state, before engine.Lock) 
 	for _, h := range before.Holders {
 		left = max(left, min(h.Left, maxLease/4))
 	}
-	// Three times what is left outlasts the holder's next renewals.
+	// A revocation outlasts the next renewals of its holder: it lasts three times as long as
+	// the longest lease left, and a minute more.
 	l, err := e.newLease(ctx, s.name, seconds(minRevocation+3*left))
 	if err != nil {
 		return nil, err

@@ -11,10 +11,12 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/etcdtest"
 )
 
-// TestGuesses makes what an engine remembers outdated. The second lock of an engine uses the
-// lease of the first one, and guesses that it is free.
+// TestGuesses checks that an engine notices when it has guessed wrong. With an unused lease
+// at hand, Acquire assumes that the lock is free. Release assumes that the hold has not
+// changed. In most tests, another client has changed the lock.
 func TestGuesses(t *testing.T) {
-	// warm returns an engine that guesses, and the operations that it has sent since.
+	// warm returns an engine with unused leases, which therefore guesses. operations returns
+	// the operations that the engine has sent since its last call.
 	warm := func(t *testing.T, m *etcdtest.Member) (e *etcd.Engine, operations func() string) {
 		t.Helper()
 		e = open(t, m.URL())
@@ -104,7 +106,7 @@ func TestGuesses(t *testing.T) {
 				t.Errorf("fence %d follows the raised fence %d", mine.Fence, g.Fence+1_000_000)
 			}
 		},
-		"a release of a hold that has changed reads it": func(t *testing.T, m *etcdtest.Member) {
+		"a release reads the lock if the hold has changed": func(t *testing.T, m *etcdtest.Member) {
 			e, operations := warm(t, m)
 			r := request(ann)
 			granted(t, e, r)
@@ -118,7 +120,7 @@ func TestGuesses(t *testing.T) {
 			wantCalls(t, operations, "release release")
 			released(t, e, second, engine.Released)
 		},
-		"a release of a hold that was released by force ends no other": func(t *testing.T, m *etcdtest.Member) {
+		"a release after a forced release does not end the next hold": func(t *testing.T, m *etcdtest.Member) {
 			e, _ := warm(t, m)
 			other, r := open(t, m.URL()), request(ann)
 			granted(t, e, r)
@@ -156,7 +158,7 @@ func TestGuesses(t *testing.T) {
 				}
 			}
 		},
-		"an abandoned hold that is remembered ends": func(t *testing.T, m *etcdtest.Member) {
+		"an abandon ends a remembered hold": func(t *testing.T, m *etcdtest.Member) {
 			e, _ := warm(t, m)
 			r := request(ann)
 			granted(t, e, r)

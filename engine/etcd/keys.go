@@ -19,9 +19,9 @@ import (
 //	record/NAME/result                     a record
 //	record/NAME/tomb/ATTEMPT               the tombstone of an abandoned claim
 //	member/ID                              a registered client
-//	note/NAME                              a note; note-age/NAME has its age
-//	incarnation                            the name of the cluster's memory
-//	fence                                  what is added to all fences
+//	note/NAME                              a note; note-age/NAME measures its age
+//	incarnation                            a random name, lost with the cluster's data
+//	fence                                  the base, which is added to all fences
 type keyspace struct{ prefix string }
 
 var (

@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 			_, err = e.Capabilities().Ledger.Claim(t.Context(), c)
 			wantError(t, err, engine.ErrMismatch)
 		},
-		"a forced release of more holders than a transaction has room for": func(t *testing.T, m *etcdtest.Member) {
+		"a forced release of more holders than fit into one transaction": func(t *testing.T, m *etcdtest.Member) {
 			e, r := open(t, m.URL()), request(ann)
 			r.Kind, r.Limit = engine.Permit, 250
 			var all []engine.Request

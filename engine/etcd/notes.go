@@ -86,7 +86,7 @@ func (e *Engine) revoke(ctx context.Context, id clientv3.LeaseID) {
 	e.report("lease-revoke", start, err)
 }
 
-// readNote reads a note, and the lease that has its age.
+// readNote reads a note, and the lease that measures its age.
 func (e *Engine) readNote(ctx context.Context, name string) (n note, age clientv3.LeaseID, _ error) {
 	resp, err := e.read(ctx, name, "read-note", clientv3.OpGet(e.keys.note(name)), clientv3.OpGet(e.keys.noteAge(name)))
 	if err != nil {

@@ -59,8 +59,8 @@ type removal struct {
 	tomb lease // of the tombstone; none for Release
 }
 
-// guess returns the lock, or what the engine remembers of the hold. If that is outdated, try
-// has no effect and reads the lock. A holder has no queue position.
+// guess returns the state of the lock, or only the hold, as the engine remembers it. If that
+// is outdated, try has no effect and reads the lock. A holder has no queue position.
 func (x *removal) guess(ctx context.Context) (*state, error) {
 	h := x.recent.forget(x.keys.hold(x.r))
 	if h == nil || !h.has(x.r.Attempt) {

@@ -27,7 +27,7 @@ type statement struct {
 	claims bool // it may wait for a caller's transaction; see Engine.claims
 }
 
-// A failure is an error of a call, with what is known about it.
+// A failure is an error of a call, and how far the call got.
 type failure struct {
 	err      error
 	sent     bool // the statement may have reached the server

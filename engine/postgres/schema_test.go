@@ -38,7 +38,7 @@ func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {
 	return g
 }
 
-// refusedToOpen requires that the schema cannot be used, and that the error has a text.
+// refusedToOpen requires that Open fails with an error that contains text and is not temporary.
 func refusedToOpen(t testing.TB, url, text string) {
 	t.Helper()
 	e, err := postgres.Open(context.Background(), url, postgres.Timeout(testTimeout))
@@ -74,7 +74,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("migrate: error %v, want one that says to upgrade the program", err)
 		}
 	})
-	t.Run("of concurrent migrations one creates the schema", func(t *testing.T) {
+	t.Run("one of several concurrent migrations creates the schema", func(t *testing.T) {
 		t.Parallel()
 		d := postgrestest.Start(t)
 		var changes atomic.Int32

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A node is one of the engines, with what is known of its incarnation.
+// A node is one of the engines, with its incarnation as last reported.
 type node struct {
 	engine.Engine
 	name string

@@ -185,7 +185,7 @@ func (t *tally) finalErrors() (n int, first error) {
 	return n, first
 }
 
-// busy returns the refusals, ordered by what is left of their leases.
+// busy returns the refusals, ordered by the time left of their leases.
 func (t *tally) busy() (all []*engine.BusyError) {
 	for _, a := range t.all {
 		var busy *engine.BusyError

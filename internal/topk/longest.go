@@ -26,7 +26,7 @@ type Longest[V any] struct {
 	began atomic.Pointer[time.Time] // when minute 0 began; it is monotonic, so setting the wall clock does not move it
 
 	mu      sync.Mutex
-	minutes [window + 1]minuteOf[V] // a ring; the present minute is one more than the window
+	minutes [window + 1]minuteOf[V] // a ring: the minutes of the window, and the present one
 }
 
 // A floor is the shortest of a minute's ten longest durations.
@@ -48,8 +48,9 @@ type minuteOf[V any] struct {
 	longest []Duration[V]
 }
 
-// Add adds a duration that ended now. It calls of only for a duration that it keeps.
-func (l *Longest[V]) Add(now time.Time, took time.Duration, of func() V) {
+// Add adds a duration that ended now. It calls describe only for a duration that
+// it keeps.
+func (l *Longest[V]) Add(now time.Time, took time.Duration, describe func() V) {
 	minute := l.minuteAt(now)
 	if f := l.floor.Load(); f != nil && f.minute == minute && took <= f.took {
 		return
@@ -65,7 +66,7 @@ func (l *Longest[V]) Add(now time.Time, took time.Duration, of func() V) {
 	}
 	i, _ := slices.BinarySearchFunc(m.longest, took, func(d Duration[V], took time.Duration) int { return cmp.Compare(took, d.Took) })
 	if i < Kept {
-		m.longest = slices.Insert(m.longest, i, Duration[V]{took, now, of()})
+		m.longest = slices.Insert(m.longest, i, Duration[V]{took, now, describe()})
 		m.longest = m.longest[:min(len(m.longest), Kept)]
 	}
 	if len(m.longest) == Kept {

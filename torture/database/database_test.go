@@ -98,7 +98,7 @@ func (s *shop) awaitRollbacks(t *testing.T) {
 }
 
 // killTransactions kills processes. The effects and the records agree, no outcome is unknown,
-// and a later call does what is missing.
+// and a later call does the rest.
 func killTransactions(t *testing.T, j job, s shop) {
 	t.Helper()
 	kills := 300
