@@ -125,7 +125,7 @@ func parseCounts(text string, requests int64) (counts, error) {
 }
 
 // sumSamples returns the sum of all samples of a metric in the text format of Prometheus,
-// whatever their labels; NaN if there is none.
+// whatever their labels. Without a sample it is NaN.
 func sumSamples(text, metric string) float64 {
 	sum, found := 0.0, false
 	for line := range strings.Lines(text) {
