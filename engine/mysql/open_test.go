@@ -160,7 +160,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("migrate: error %v, want one that says to upgrade the program", err)
 		}
 	})
-	t.Run("of concurrent migrations one creates the tables", func(t *testing.T) {
+	t.Run("one of several concurrent migrations creates the tables", func(t *testing.T) {
 		t.Parallel()
 		d := mysqltest.Start(t)
 		var changes atomic.Int32

@@ -117,7 +117,7 @@ func Fail(calls []*Call, err error) {
 	}
 }
 
-// Answer returns a, the answer to a command, as a T. If it is none, the error says so.
+// Answer returns a, the answer to a command, as a T. If a has another type, it returns an error.
 func Answer[T any](engine string, a any, err error) (answer T, _ error) {
 	if err != nil {
 		return answer, err
