@@ -409,6 +409,24 @@ func TestWindows(t *testing.T) {
 			})
 		}
 	}
+	for zone, want := range map[string]string{ // clocks are set forward at midnight
+		"America/Santiago": "2026-09-06 01:00:00", "America/Havana": "2026-03-08 01:00:00", "Atlantic/Azores": "2026-03-29 01:00:00",
+		"Africa/Cairo": "2026-04-24 01:00:00", "America/Nuuk": "2026-03-29 00:00:00",
+	} {
+		loc := inZone(t, zone)
+		begin, err := time.ParseInLocation(time.DateTime, want, loc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, now := range []time.Time{begin, begin.Add(10 * time.Hour)} {
+			if from, until := interlock.Bounds(interlock.PerDay(loc), now); !from.Equal(begin) || until.In(loc).Hour() != 0 {
+				t.Errorf("%s: the day of %v is from %v until %v, want from %v until midnight", zone, now, from.In(loc), until.In(loc), begin)
+			}
+		}
+		if from, until := interlock.Bounds(interlock.PerDay(loc), begin.Add(-time.Second)); from.In(loc).Hour() != 0 || !until.Equal(begin) {
+			t.Errorf("%s: the day before is from %v until %v, want until %v", zone, from.In(loc), until.In(loc), begin)
+		}
+	}
 	utc := time.Date(2026, time.November, 18, 13, 14, 15, 16, time.UTC) // a Wednesday
 	for w, want := range map[interlock.Window]string{
 		interlock.PerHour(nil):  "2026-11-18 13:00:00 2026-11-18 14:00:00",

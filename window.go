@@ -93,8 +93,8 @@ func (w Window) request(key string, now time.Time) engine.Quota {
 
 // bounds returns the beginning and the end of the calendar window at a time.
 func (w Window) bounds(now time.Time) (from, until time.Time) {
-	// Where clocks are set forward at midnight, a day may begin a little before or after
-	// the time at which its date changes. So the neighbours are tried as well.
+	// Where clocks are set back at midnight, a date may have two midnights, and the day
+	// begins at one of them. So the neighbours are tried as well.
 	for i := -1; i <= 1; i++ {
 		if from, until = w.start(now, i), w.start(now, i+1); !now.Before(from) && now.Before(until) {
 			break
@@ -118,5 +118,14 @@ func (w Window) start(now time.Time, i int) time.Time {
 	default:
 		d += i
 	}
-	return time.Date(year, m, d, 0, 0, 0, 0, w.zone())
+	begin := time.Date(year, m, d, 0, 0, 0, 0, w.zone())
+	// Where clocks are set forward at midnight, the day begins at that moment. For the missing
+	// midnight, time.Date returns a time before it, on the previous day, or after it.
+	switch before, after := begin.ZoneBounds(); {
+	case begin.Hour() >= 12:
+		return after
+	case begin.Hour() > 0:
+		return before
+	}
+	return begin
 }
