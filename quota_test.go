@@ -160,6 +160,15 @@ func TestQuota(t *testing.T) {
 		exhaust(t, client.Quota("sms:ann", 1, interlock.PerHour(nil)), 1)
 		exhaust(t, client.Quota("sms:ann", 1, interlock.PerHour(time.UTC)), 0)
 	})
+	t.Run("days that begin together and end apart are independent", func(t *testing.T) {
+		london := inZone(t, "Europe/London")
+		synctest.Test(t, func(t *testing.T) {
+			client := interlock.New(nil)
+			time.Sleep(time.Until(time.Date(2000, time.March, 26, 0, 30, 0, 0, time.UTC))) // a day of 23 hours in London
+			exhaust(t, client.Quota("sms:ann", 1, interlock.PerDay(time.UTC)), 1)
+			exhaust(t, client.Quota("sms:ann", 1, interlock.PerDay(london)), 1)
+		})
+	})
 	t.Run("with Wait, a caller waits for a unit that becomes free in time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := interlock.New(nil).Quota("api", 1, interlock.Sliding(time.Second), interlock.Wait(3*time.Second))

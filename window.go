@@ -82,13 +82,14 @@ func (w Window) check() error {
 }
 
 // request returns a request for the window at a time. The key contains the window: each
-// window has its own units.
+// window has its own units. Both ends count, because the days of two time zones may begin
+// together and end apart.
 func (w Window) request(key string, now time.Time) engine.Quota {
 	if w.unit == sliding {
 		return engine.Quota{Key: key + "@" + w.length.String(), Window: w.length}
 	}
 	from, until := w.bounds(now)
-	return engine.Quota{Key: fmt.Sprintf("%s@%s:%d", key, w.name(), from.Unix()), From: from, Until: until}
+	return engine.Quota{Key: fmt.Sprintf("%s@%s:%d-%d", key, w.name(), from.Unix(), until.Unix()), From: from, Until: until}
 }
 
 // bounds returns the beginning and the end of the calendar window at a time.
