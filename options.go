@@ -43,6 +43,9 @@ func Watchdog(d time.Duration) Option {
 
 // Wait bounds the wait for a lock, but not the work done under it. Zero means
 // one attempt. Default: only the context bounds the wait.
+//
+// For a [Quota] it bounds the wait for a unit, but not the requests to the engine. Default:
+// zero.
 func Wait(d time.Duration) Option {
 	return func(o *options) {
 		if d < 0 || d > maxDuration {

@@ -97,12 +97,7 @@ func (e *abortedError) Unwrap() error { return e.error }
 // then tries for another minute to give the unit back. If that fails as well, the unit counts
 // although nothing was executed.
 func (q *Quota) Take(ctx context.Context) (*QuotaUnit, error) {
-	if q.opts.bounded && q.opts.wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, q.opts.wait, errWaited)
-		defer cancel()
-	}
-	t := &taking{attempt: q.core.id + ":" + strconv.FormatUint(q.core.seq.Add(1), 10)}
+	t := &taking{attempt: q.core.id + ":" + strconv.FormatUint(q.core.seq.Add(1), 10), giveUp: time.Now().Add(q.opts.wait)}
 	unit, err := q.take(ctx, t)
 	if err != nil && t.maybe != nil && t.attempt != "" {
 		q.undo(*t.maybe, lateReturns)
@@ -113,6 +108,7 @@ func (q *Quota) Take(ctx context.Context) (*QuotaUnit, error) {
 // A taking is one call of Take.
 type taking struct {
 	attempt string
+	giveUp  time.Time     // when the wait ends; see Wait
 	maybe   *engine.Quota // a request whose reply was lost; it may still arrive
 }
 
@@ -126,7 +122,7 @@ func (q *Quota) take(ctx context.Context, t *taking) (*QuotaUnit, error) {
 			return &QuotaUnit{quota: q, req: r, usage: q.usage(r, use), late: t.maybe != nil}, nil
 		}
 		refused := &QuotaError{Key: q.key, Window: q.window, Limit: q.limit, Used: use.Used, RetryAfter: use.Next}
-		if !q.worthWaiting(ctx, use.Next) {
+		if !t.worthWaiting(ctx, use.Next) {
 			return nil, refused
 		}
 		if _, err := q.core.sleep(ctx, use.Next, nil, nil); err != nil {
@@ -136,13 +132,12 @@ func (q *Quota) take(ctx context.Context, t *taking) (*QuotaUnit, error) {
 	}
 }
 
-// worthWaiting reports whether a unit becomes free before the wait ends.
-func (q *Quota) worthWaiting(ctx context.Context, next time.Duration) bool {
-	if !q.opts.bounded || q.opts.wait == 0 {
-		return false
-	}
+// worthWaiting reports whether a unit becomes free before the wait ends. The wait bounds the
+// pauses, not the requests: a request that it cut short would have an unknown outcome.
+func (t *taking) worthWaiting(ctx context.Context, next time.Duration) bool {
+	free := time.Now().Add(next)
 	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) >= next
+	return !free.After(t.giveUp) && (!ok || free.Before(deadline))
 }
 
 // Usage returns how many units are used now. It takes none.

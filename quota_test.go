@@ -183,6 +183,24 @@ func TestQuota(t *testing.T) {
 			}
 		})
 	})
+	t.Run("with Wait, a unit that becomes free when the wait ends is taken", func(t *testing.T) {
+		for range 20 { // two timers end at the same time, in any order
+			synctest.Test(t, func(t *testing.T) {
+				q := interlock.New(nil).Quota("api", 1, interlock.Sliding(time.Second), interlock.Wait(time.Second))
+				if !take(t, q) || !take(t, q) {
+					t.Fatal("no unit became free")
+				}
+			})
+		}
+	})
+	t.Run("with Wait, a request that takes longer than the wait is not cut short", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := enginetest.NewFaulty(memory.New())
+			q := interlock.New(e).Quota("api", 1, interlock.Sliding(time.Minute), interlock.Wait(10*time.Millisecond))
+			e.Inject(enginetest.Fault{Op: enginetest.OpTake, Do: enginetest.Delay, After: 50 * time.Millisecond})
+			exhaust(t, q, 1)
+		})
+	})
 	t.Run("with Wait, a caller does not wait in vain", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := interlock.New(nil).Quota("api", 1, interlock.Sliding(time.Minute), interlock.Wait(3*time.Second))
