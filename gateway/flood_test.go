@@ -79,6 +79,55 @@ func TestTooManyWaiters(t *testing.T) {
 	}
 }
 
+// At most a thousand requests wait for a unit of one limit.
+func TestTooManyWaitersForALimit(t *testing.T) {
+	limit := limitRule(rule.Rate{Units: 1, Every: time.Minute})
+	limit.Do.Zone, limit.Do.Wait = "", time.Hour
+	s := open(t, withRules(), nil)
+	g, err := gateway.New(configFor(t, s, limit), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(ctx context.Context, user string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/orders", strings.NewReader("x"))
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header.Set("X-User", user)
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w
+	}
+	if w := post(t.Context(), "ann"); w.Code != http.StatusCreated {
+		t.Fatalf("the first request gets %d %s, want 201", w.Code, w.Body)
+	}
+	const requests, most = 1010, 1000
+	for round := range 2 { // waiters that have left do not count
+		ctx, disconnect := context.WithCancel(t.Context())
+		answers := make(chan *httptest.ResponseRecorder, requests)
+		var waiters sync.WaitGroup
+		for range requests {
+			waiters.Go(func() { answers <- post(ctx, "ann") })
+		}
+		for range requests - most {
+			select {
+			case w := <-answers:
+				if p, _ := interlockhttp.ReadProblem(w.Result()); p == nil || w.Code != http.StatusTooManyRequests || p.Code != interlockhttp.TooManyWaiters || w.Header().Get("Retry-After") != "1" {
+					t.Errorf("round %d: a request above the limit gets %d %s, want 429 too_many_waiters with Retry-After: 1", round, w.Code, w.Body)
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatalf("round %d: no request was refused", round)
+			}
+		}
+		if n := len(answers); n != 0 {
+			t.Errorf("round %d: %d requests below the limit were refused", round, n)
+		}
+		if w := post(t.Context(), fmt.Sprint("bob-", round)); w.Code != http.StatusCreated {
+			t.Errorf("round %d: another user gets %d %s, want 201", round, w.Code, w.Body)
+		}
+		disconnect()
+		waiters.Wait()
+	}
+}
+
 // While the upstream is down, the log has one line per second, which counts the skipped
 // lines.
 func TestTheLogDuringAnOutage(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/gateway"
@@ -89,6 +90,16 @@ func TestLimit(t *testing.T) {
 		}
 		if ran != 1 {
 			t.Errorf("the upstream ran %d times, want 1", ran)
+		}
+	})
+	t.Run("in shadow, a request does not wait for a unit", func(t *testing.T) {
+		r := limitRule(rule.Rate{Units: 1, Every: time.Minute})
+		r.Do.Zone, r.Do.Wait, r.Shadow = "", time.Hour, true
+		s := open(t, withRules(r), nil)
+		for range 2 {
+			if a := s.send("POST", "/orders", ""); a.StatusCode != http.StatusCreated {
+				t.Errorf("the response is %v, want 201", a)
+			}
 		}
 	})
 	t.Run("an unknown time zone is refused", func(t *testing.T) {

@@ -80,18 +80,36 @@ func newLimit(h *ruleHandler, client *interlock.Client, source interlockhttp.Sou
 		return nil, err
 	}
 	do, free := h.Do, h.Do.OnError == guard.Free
+	if h.Shadow {
+		do.Wait = 0 // a request that would have waited is reported, and not delayed
+	}
+	if do.Wait > 0 {
+		source = counted(source, newWaitLimit(maxWaitersPerKey, maxWaiters))
+	}
 	wrap, err := interlockhttp.LimitWith(do.Name, window, func(key string) *interlock.Quota { return do.Quota(client, key, window) }, source, opts...)
 	if err != nil {
 		return nil, err
 	}
 	run := func(w http.ResponseWriter, r *http.Request) {
+		stepOf(r.Context()).endWait()
 		response := &recorder{ResponseWriter: w}
 		runInner(response, r)
 		if free && response.status >= http.StatusBadRequest {
 			interlockhttp.GiveBack(r.Context())
 		}
 	}
-	return &middleware{handler: wrap(http.HandlerFunc(run)), name: do.Name}, nil
+	limited := wrap(http.HandlerFunc(run))
+	return &middleware{name: do.Name, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer stepOf(r.Context()).endWait()
+		limited.ServeHTTP(w, r)
+	})}, nil
+}
+
+// counted returns a source that counts each request with a key as a waiter, or refuses it.
+func counted(source interlockhttp.Source, waiting *waitLimit) interlockhttp.Source {
+	return interlockhttp.Join(func(r *http.Request, key []string) (string, error) {
+		return key[0], stepOf(r.Context()).beginWait(waiting, key[0])
+	}, source)
 }
 
 // changing are the methods that a once or submit rule guards if it names none. GET, HEAD,

@@ -30,6 +30,7 @@ type ruleStep struct {
 	refused  bool // this rule, not an inner one, refused the request
 	shadow   bool // this shadow rule would have refused the request or replayed a response
 	result   result
+	waiting  *waitLimit // that counts the request as a waiter for a unit, or nil
 }
 
 // stepKey is the context key of a step. An inner rule's step hides the outer one.
@@ -151,6 +152,24 @@ func (s *ruleStep) setKey(key string) string {
 	return key
 }
 
+// beginWait counts the request as a waiter for a unit of a limit until endWait. Requests
+// that wait for a lock are counted by detachedLock.
+func (s *ruleStep) beginWait(l *waitLimit, key string) error {
+	if !l.enter(key) {
+		return errTooManyWaiters
+	}
+	s.waiting, s.key = l, key
+	return nil
+}
+
+// endWait is called when the request has its unit, and again when it ends.
+func (s *ruleStep) endWait() {
+	if s.waiting != nil {
+		s.waiting.leave(s.key)
+		s.waiting = nil
+	}
+}
+
 // id returns the lock or record of the request as the admin API lists it: the key of a
 // lock or a quota, or the id of a record, which reveals neither the user nor the client's key.
 func (s *ruleStep) id() string {
@@ -169,7 +188,7 @@ func setRecord(r *http.Request, key guard.Key) {
 
 // answer is the callback with which package interlockhttp refuses a request.
 func answer(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
-	if errors.Is(p.Err, errTooManyWaiters) { // interlockhttp takes it for an engine failure
+	if errors.Is(p.Err, errTooManyWaiters) { // interlockhttp takes it for an engine failure, or an invalid key
 		err := p.Err
 		p = interlockhttp.NewProblem(interlockhttp.TooManyWaiters)
 		p.Err, p.RetryAfter = err, time.Second

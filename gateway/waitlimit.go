@@ -12,10 +12,10 @@ const (
 )
 
 // errTooManyWaiters becomes the problem too_many_waiters; see answer.
-var errTooManyWaiters = errors.New("gateway: too many requests wait for the lock already")
+var errTooManyWaiters = errors.New("gateway: too many requests wait for the lock or the limit already")
 
-// A waitLimit bounds how many requests wait for the locks of a rule, so that a client
-// cannot fill the memory with waiting requests.
+// A waitLimit bounds how many requests wait for the locks or the limits of a rule, so that a
+// client cannot fill the memory with waiting requests.
 type waitLimit struct {
 	maxPerKey, maxTotal int
 

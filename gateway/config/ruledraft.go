@@ -82,7 +82,7 @@ func policyFields() []field[ruleDraft] {
 	}
 	return []field[ruleDraft]{
 		o("kind", "The kind of lock.", "reentrant", enumSchema("reentrant", "plain", "fair", "read", "write")),
-		o("wait", "How long a request waits for its lock, 0 for one attempt; with on-duplicate: wait, how long a duplicate waits.", "5s for a lock, 3s for a duplicate", anyOf(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
+		o("wait", "How long a request waits for its lock or for a unit of its limit, 0 for one attempt; with on-duplicate: wait, how long a duplicate waits.", "5s for a lock, 0 for a limit, 3s for a duplicate", anyOf(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
 		o("lease", "How long a lock or claim survives its holder. If a rule sets lease, its locks are not renewed; otherwise they are.", "30s", d()),
 		o("max-hold", "The longest time that a lock or claim is renewed.", "no limit for a lock, 15m for a claim", d()),
 		o("after", "The record that remains after success.", "keep, or window with submit", enumSchema("free", "window", "keep")),
