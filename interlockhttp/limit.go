@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +68,7 @@ func (s *settings) limit(name string, w interlock.Window, source Source, quotaFo
 	if err := s.err(); err != nil {
 		return nil, err
 	}
-	l := &limit{name: strconv.Quote(name), window: w, quotaFor: quotaFor, source: source}
+	l := &limit{name: quoted(name), window: w, quotaFor: quotaFor, source: source}
 	return func(next http.Handler) http.Handler {
 		mustWrap(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -141,6 +140,23 @@ func (l *limit) describe(h http.Header, limit, left int, next time.Duration) {
 	}
 	h.Add(fieldRateLimitPolicy, policy)
 	h.Add(fieldRateLimit, fmt.Sprintf("%s;r=%d;t=%s", l.name, left, seconds(next)))
+}
+
+// quoted returns a name as a string of a structured field (RFC 9651), which has only
+// printable ASCII characters. Other bytes are escaped as in URLs.
+func quoted(name string) string {
+	b := []byte{'"'}
+	for _, c := range []byte(name) {
+		switch {
+		case c < ' ' || c > '~':
+			b = fmt.Appendf(b, "%%%02X", c)
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(append(b, '"'))
 }
 
 // problem turns an error of a quota into a problem.

@@ -63,6 +63,18 @@ func TestLimit(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a name of any characters makes a valid field", func(t *testing.T) {
+		for name, want := range map[string]string{"订单": `"%E8%AE%A2%E5%8D%95"`, `a"b\`: `"a\"b\\"`, "orders 1/2": `"orders 1/2"`} {
+			wrap, err := interlockhttp.Limit(interlock.New(nil), name, 2, interlock.PerDay(nil), user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := serve(wrap(created), order("ann-1"))
+			if got, policy := a.header.Get("RateLimit"), a.header.Get("RateLimit-Policy"); !strings.HasPrefix(got, want+";r=1;") || !strings.HasPrefix(policy, want+";q=2;") {
+				t.Errorf("with the name %q, the fields are %q and %q, want the name %s", name, got, policy, want)
+			}
+		}
+	})
 	t.Run("a request without a key is refused, unless the key is optional", func(t *testing.T) {
 		c := interlock.New(nil)
 		serve(limit(t, c, 1, interlock.PerDay(nil))(created), order("")).problem(400, interlockhttp.KeyMissing)
