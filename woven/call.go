@@ -57,8 +57,8 @@ func (c *Call) Lock(ctx context.Context, s *Site, key Key, errp *error) context.
 	if st.err != nil {
 		st.calledWith(interlock.From(ctx))
 	}
+	c.Refused = true // also if refuse panics
 	c.Busy = st.refuse(err, errp)
-	c.Refused = true
 	return ctx
 }
 
@@ -74,8 +74,8 @@ func (c *Call) Limit(ctx context.Context, s *Site, key Key, errp *error) context
 	if st.err != nil {
 		st.calledWith(interlock.From(ctx))
 	}
+	c.Refused = true // also if refuse panics
 	c.Busy = st.refuse(err, errp)
-	c.Refused = true
 	return ctx
 }
 

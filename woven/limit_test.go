@@ -90,6 +90,23 @@ func TestLimit(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a call that a lower directive refuses with a panic gives its unit back", func(t *testing.T) {
+		withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+			limit, lock := site("limit", "rate=1/day"), site("lock", "wait=0 on-timeout=panic")
+			lock.Name = "stock"
+			_, hold, err := client.Mutex("stock:ann").Lock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := recovered(func() { _ = limited(ctx, limit, lock, "ann", noWork) }); p == nil {
+				t.Fatal("the call did not panic")
+			}
+			_ = hold.Unlock()
+			if err := limited(ctx, limit, lock, "ann", noWork); err != nil {
+				t.Error(err)
+			}
+		})
+	})
 	t.Run("a failed call keeps its unit, unless it or the directive says otherwise", func(t *testing.T) {
 		withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 			failed := errors.New("out of stock")
