@@ -50,6 +50,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = e.timeout
 	}
+	config.AfterConnect = readEscaped
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
