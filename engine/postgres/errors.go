@@ -120,6 +120,8 @@ var meanings = map[string]meaning{
 	"08":    {engine.ErrUnavailable, "the connection failed"},
 	"08P01": {nil, "the pooler or server does not understand the call: behind a pooler, set listen=off, or listen to the URL of a direct connection"},
 	"25006": {engine.ErrUnavailable, "the server is read-only, as a replica is: connect to the primary, or name all hosts in the URL"},
+	"25P03": {engine.ErrUnavailable, "the server ended a transaction: idle_in_transaction_session_timeout may be too short"},
+	"25P04": {engine.ErrUnavailable, "the server ended the call: transaction_timeout may be too short"},
 	"28":    {nil, "the server refuses the user or the password"},
 	"3D000": {nil, "the database does not exist: create it, or correct the URL"},
 	"40":    {engine.ErrUnavailable, "concurrent transactions prevented the call: retry"},

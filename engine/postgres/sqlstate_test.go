@@ -31,7 +31,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 	r := request(t, "ann:1", "1")
 	for code, want := range map[string]error{
 		"53100": engine.ErrFull, "53200": engine.ErrOverloaded, "53300": engine.ErrOverloaded, "53400": engine.ErrOverloaded, "54000": engine.ErrOverloaded,
-		"25006": engine.ErrUnavailable, "57014": engine.ErrUnavailable, "57P01": engine.ErrUnavailable, "57P03": engine.ErrUnavailable,
+		"25006": engine.ErrUnavailable, "25P03": engine.ErrUnavailable, "25P04": engine.ErrUnavailable, "57014": engine.ErrUnavailable, "57P01": engine.ErrUnavailable, "57P03": engine.ErrUnavailable,
 		"08006": engine.ErrUnavailable, "55P03": engine.ErrUnavailable, "40001": engine.ErrUnavailable, "40P01": engine.ErrUnavailable,
 		"58030": engine.ErrUnavailable, "42501": nil, "XX000": nil,
 	} {
