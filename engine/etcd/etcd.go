@@ -48,6 +48,7 @@ type Engine struct {
 	lazy    bool
 
 	leases   leasePool
+	streams  streamPool
 	recent   recent
 	notifier *notifier
 	calls    trace.Hooks[engine.ServerCall]

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/interlock-go/interlock/engine"
@@ -51,20 +50,10 @@ func (e *Engine) newLease(ctx context.Context, name string, ttl int64) (lease, e
 
 // keepAlive begins a lease again. It fails with errLeaseGone if the lease has expired, and
 // with errOldTerm if the lease must be replaced.
-//
-// The stream is opened directly: the client's KeepAliveOnce repeats a failed request
-// without a pause until its context ends.
 func (e *Engine) keepAlive(ctx context.Context, name string, l lease) error {
 	start, term := time.Now(), uint64(0)
 	err := e.repeat(ctx, "lease-keep-alive", func(ctx context.Context) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // ends the stream
-		stream, err := pb.NewLeaseClient(e.client.ActiveConnection()).LeaseKeepAlive(ctx)
-		if err != nil {
-			return err
-		}
-		_ = stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)}) // if it fails, Recv returns the reason
-		resp, err := stream.Recv()
+		resp, err := e.requestRenewal(ctx, l.id)
 		switch {
 		case leaseNotFound(err), err == nil && resp.TTL <= 0:
 			return errLeaseGone

@@ -1,0 +1,55 @@
+package etcd_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/etcd"
+	"github.com/interlock-go/interlock/internal/testing/etcdtest"
+)
+
+// A member checks the password at each login, which takes 50 ms of a core.
+func TestRenewalsDoNotLogIn(t *testing.T) {
+	t.Parallel()
+	m := etcdtest.Start(t)
+	secure(t, m)
+	var logins atomic.Int64
+	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if strings.HasSuffix(method, "/Authenticate") {
+			logins.Add(1)
+		}
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{m.Addr()}, Username: "shop", Password: "shop", DialTimeout: testTimeout, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	e, r := etcd.New(client, etcd.Timeout(testTimeout)), request(ann)
+	defer closeEngine(t, e)
+	granted(t, e, r)
+	renewed(t, e, r)
+	before := logins.Load()
+	for range 10 {
+		renewed(t, e, r)
+		released(t, e, r, engine.Released)
+		granted(t, e, r)
+	}
+	if n := logins.Load() - before; before == 0 || n != 0 {
+		t.Errorf("the client logged in %d times before, and %d times for 30 calls, want none", before, n)
+	}
+	// The session has expired when a member does not know its token.
+	m.Restart()
+	renewed(t, e, r)
+	released(t, e, r, engine.Released)
+}
