@@ -2,9 +2,11 @@ package etcd_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -50,6 +52,36 @@ func TestRenewalsDoNotLogIn(t *testing.T) {
 	}
 	// The session has expired when a member does not know its token.
 	m.Restart()
+	renewed(t, e, r)
+	released(t, e, r, engine.Released)
+}
+
+func TestALazyEngineLogsInLater(t *testing.T) {
+	t.Parallel()
+	m := etcdtest.Start(t)
+	secure(t, m)
+	m.Kill()
+	url, short := "etcd://shop:shop@"+m.Addr()+"?lazy=true&dial_timeout=100ms", etcd.Timeout(100*time.Millisecond)
+	down, err := etcd.Open(t.Context(), url, short)
+	if err != nil {
+		t.Fatalf("open: %v, want no error of a lazy engine", err)
+	}
+	_, err = down.Acquire(t.Context(), request(ann))
+	closeEngine(t, down)
+	if !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("acquire: error %v, want %v", err, engine.ErrUnavailable)
+	}
+	e, err := etcd.Open(t.Context(), url, etcd.Timeout(testTimeout/4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	m.Restart()
+	r := request(ann)
+	eventually(t, func() error {
+		_, err := e.Acquire(t.Context(), r)
+		return err
+	})
 	renewed(t, e, r)
 	released(t, e, r, engine.Released)
 }

@@ -36,7 +36,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	}
 	e := newEngine(append(a.options, opts...)...)
 	e.owned = true
-	e.client, err = clientv3.New(clientv3.Config{
+	config := clientv3.Config{
 		Endpoints:            a.endpoints,
 		Username:             a.user,
 		Password:             a.password,
@@ -47,9 +47,15 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 		MaxCallSendMsgSize:   maxRequest,
 		Logger:               zap.NewNop(), // the engine reports errors to its callers
 		Context:              context.WithoutCancel(ctx),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("etcd: open: %w", openError(ctx, err))
+	}
+	if e.client, err = clientv3.New(config); err != nil {
+		err = openError(ctx, err)
+		if !e.lazy || ctx.Err() != nil || !errors.Is(err, engine.ErrUnavailable) {
+			return nil, fmt.Errorf("etcd: open: %w", err)
+		}
+		if e.client, err = withoutLogin(config); err != nil {
+			return nil, fmt.Errorf("etcd: open: %w", err)
+		}
 	}
 	// Lazy tolerates a cluster that is down, but not a wrong password.
 	err = e.check(ctx)
@@ -61,6 +67,19 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// withoutLogin returns a client that logs in once a member has refused its token. The others of
+// a user log in when they are made.
+func withoutLogin(c clientv3.Config) (*clientv3.Client, error) {
+	user, password := c.Username, c.Password
+	c.Username, c.Password, c.Token = "", "", "none"
+	client, err := clientv3.New(c)
+	if err != nil {
+		return nil, err
+	}
+	client.Username, client.Password, client.Token = user, password, ""
+	return client, nil
 }
 
 const (
