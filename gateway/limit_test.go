@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/gateway"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
@@ -102,6 +105,13 @@ func TestLimit(t *testing.T) {
 			}
 		}
 	})
+	t.Run("an engine without quotas is refused", func(t *testing.T) {
+		cfg := withRules(limitRule(perDay))
+		cfg.Upstream.To = []*url.URL{parse(t, "http://127.0.0.1:1")}
+		if _, err := gateway.New(cfg, gateway.Options{Client: interlock.New(withoutQuotas{memory.New()}), Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "orders") {
+			t.Errorf("the error is %v, want one that names the rule", err)
+		}
+	})
 	t.Run("an unknown time zone is refused", func(t *testing.T) {
 		r := limitRule(perDay)
 		r.Do.Zone = "Mars/Base"
@@ -111,4 +121,13 @@ func TestLimit(t *testing.T) {
 			t.Errorf("the error is %v, want one that names the zone", err)
 		}
 	})
+}
+
+// withoutQuotas is an engine without quotas, as etcd is.
+type withoutQuotas struct{ engine.Engine }
+
+func (e withoutQuotas) Capabilities() engine.Capabilities {
+	c := e.Engine.Capabilities()
+	c.Quotas = nil
+	return c
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -80,6 +81,11 @@ func newLimit(h *ruleHandler, client *interlock.Client, source interlockhttp.Sou
 		return nil, err
 	}
 	do, free := h.Do, h.Do.OnError == guard.Free
+	done, cancel := context.WithCancel(context.Background())
+	cancel() // the quota is checked before the context is
+	if _, err := do.Quota(client, do.Name, window).Usage(done); errors.Is(err, errors.ErrUnsupported) {
+		return nil, fmt.Errorf("gateway: the limit %q needs another engine: %w", do.Name, err)
+	}
 	if h.Shadow {
 		do.Wait = 0 // a request that would have waited is reported, and not delayed
 	}
