@@ -22,8 +22,9 @@ import (
 // engine is down, with 503.
 //
 // A request takes its unit whether it succeeds or fails. A handler that has done nothing
-// gives the unit back with [Settle] and [NotExecuted]. Put the limit inside of [Once], so
-// that a replayed response takes no unit.
+// gives the unit back with [Settle] and [NotExecuted]. So does an inner Limit or [Lock] that
+// refuses the request. Put the limit inside of [Once], so that a replayed response takes no
+// unit.
 func Limit(client *interlock.Client, name string, n int, w interlock.Window, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {
 	s := newSettings(opts)
 	switch {
@@ -107,12 +108,19 @@ func (q *request) limit(l *limit) {
 // refuseLimit sends a problem. In shadow mode it reports the problem and runs the handler.
 func (q *request) refuseLimit(p *Problem) {
 	if q.settings.shadow == nil {
-		q.settings.sendProblem(q.w, q.Request, p)
+		q.refuseUnexecuted(p)
 		return
 	}
 	q.report(Shadowed{Problem: q.settings.applyOptions(p)})
 	q.restoreBody()
 	q.next.ServeHTTP(q.w, q.Request)
+}
+
+// refuseUnexecuted sends a problem, and makes the limits around this middleware give their units
+// back.
+func (q *request) refuseUnexecuted(p *Problem) {
+	settleUnits(q.Context(), NotExecuted)
+	q.settings.sendProblem(q.w, q.Request, p)
 }
 
 // runUnit runs the handler, and gives its unit back if it has done nothing.

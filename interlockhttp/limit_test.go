@@ -118,6 +118,38 @@ func TestLimit(t *testing.T) {
 			}()
 		}
 	})
+	t.Run("a request that an inner limit or lock refuses gives its unit back", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := interlock.New(nil)
+			day := limit(t, c, 2, interlock.PerDay(nil))
+			hour, err1 := interlockhttp.Limit(c, "hourly", 1, interlock.PerHour(nil), user)
+			stock, err2 := interlockhttp.Lock(c, "stock", user, interlockhttp.Locking(interlock.Wait(0)))
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			h := day(stock(hour(created)))
+			_, hold, err := c.Mutex("stock:ann-1").Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				serve(h, order("ann-1")).problem(423, interlockhttp.Locked)
+			}
+			_ = hold.Unlock()
+			for range 2 {
+				if a := serve(h, order("ann-1")); a.status != http.StatusCreated {
+					t.Errorf("the response is %d, want 201", a.status)
+				}
+				for range 3 {
+					if a := serve(h, order("ann-1")); a.status != http.StatusTooManyRequests {
+						t.Errorf("the response is %d, want 429", a.status)
+					}
+				}
+				time.Sleep(time.Hour)
+			}
+			serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
+		})
+	})
 	t.Run("inside of Once, a replay takes no unit and a refusal is not kept", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := interlock.New(nil)

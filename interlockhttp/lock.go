@@ -133,13 +133,13 @@ func (q *request) findID(source Source, refuse func(*Problem)) (id string, ok bo
 
 // lock runs the handler while holding the lock.
 func (q *request) lock(lockFor func(id string) interlock.Locker, source Source, latency *latencyAverage) {
-	id, ok := q.findID(source, func(p *Problem) { q.settings.sendProblem(q.w, q.Request, p) })
+	id, ok := q.findID(source, q.refuseUnexecuted)
 	if !ok {
 		return
 	}
 	ctx, hold, err := lockFor(id).Lock(q.Context())
 	if err != nil {
-		q.settings.sendProblem(q.w, q.Request, lockProblem(err, latency)) // even if the client has disconnected: an empty response would be a 200
+		q.refuseUnexecuted(lockProblem(err, latency)) // even if the client has disconnected: an empty response would be a 200
 		return
 	}
 	defer hold.Unlock() //nolint:errcheck // the client's trace reports it
