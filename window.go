@@ -101,6 +101,15 @@ func (w Window) bounds(now time.Time) (from, until time.Time) {
 			break
 		}
 	}
+	if w.unit == hour { // where clocks are set by half an hour, an hour is cut short
+		begin, end := now.In(w.zone()).ZoneBounds()
+		if from.Before(begin) {
+			from = begin
+		}
+		if !end.IsZero() && until.After(end) {
+			until = end
+		}
+	}
 	return from, until
 }
 
