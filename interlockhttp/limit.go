@@ -133,6 +133,7 @@ func (q *request) runUnit(l *limit, unit *interlock.QuotaUnit) {
 	r := q.Request.WithContext(ctx)
 	defer q.copyBack(r)
 	defer func() { // also if the handler panics
+		ctx.returned.Store(true)
 		if ctx.notExecuted.Load() || ctx.giveBack.Load() {
 			_ = unit.GiveBack(ctx) // if it fails, the unit counts until its window ends
 		}
@@ -185,6 +186,7 @@ type unitContext struct {
 	outer       *unitContext // of an outer limit, or nil
 	notExecuted atomic.Bool  // the outcome of the handler
 	giveBack    atomic.Bool  // see GiveBack
+	returned    atomic.Bool  // the handler has returned, so its unit stays as it is
 }
 
 type unitKey struct{}
@@ -198,21 +200,26 @@ func (u *unitContext) Value(key any) any {
 }
 
 // GiveBack makes the innermost [Limit] around a handler give its unit back, whatever the
-// outcome of the request is. It reports false if there is no limit.
+// outcome of the request is. It reports false if there is no limit, or if the handler has
+// returned.
 func GiveBack(ctx context.Context) bool {
 	u, _ := ctx.Value(unitKey{}).(*unitContext)
-	if u != nil {
-		u.giveBack.Store(true)
+	if u == nil || u.returned.Load() {
+		return false
 	}
-	return u != nil
+	u.giveBack.Store(true)
+	return true
 }
 
 // settleUnits tells all limits around a handler what it did, and reports whether there are
-// any.
-func settleUnits(ctx context.Context, o Outcome) bool {
-	innermost, _ := ctx.Value(unitKey{}).(*unitContext)
-	for u := innermost; u != nil; u = u.outer {
-		u.notExecuted.Store(o == NotExecuted)
+// any whose handler has not returned.
+func settleUnits(ctx context.Context, o Outcome) (told bool) {
+	u, _ := ctx.Value(unitKey{}).(*unitContext)
+	for ; u != nil; u = u.outer {
+		if !u.returned.Load() {
+			u.notExecuted.Store(o == NotExecuted)
+			told = true
+		}
 	}
-	return innermost != nil
+	return told
 }

@@ -1,6 +1,7 @@
 package interlockhttp_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -98,6 +99,15 @@ func TestLimit(t *testing.T) {
 		outcome = interlockhttp.Failed
 		if a := serve(h, order("ann-1")); a.status != http.StatusTeapot {
 			t.Errorf("the response is %d, want 418", a.status)
+		}
+		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
+	})
+	t.Run("after the handler has returned, its outcome cannot be stated", func(t *testing.T) {
+		var ctx context.Context
+		h := limit(t, interlock.New(nil), 1, interlock.PerDay(nil))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() }))
+		serve(h, order("ann-1"))
+		if interlockhttp.Settle(ctx, interlockhttp.NotExecuted) || interlockhttp.GiveBack(ctx) {
+			t.Error("Settle or GiveBack reports true")
 		}
 		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
 	})
