@@ -85,3 +85,41 @@ func TestALazyEngineLogsInLater(t *testing.T) {
 	renewed(t, e, r)
 	released(t, e, r, engine.Released)
 }
+
+// A stream of watches keeps the session with which it was opened.
+func TestWaitersAreNotifiedAfterTheirSessionHasExpired(t *testing.T) {
+	for name, expire := range map[string]func(root *clientv3.Client) error{
+		"its time has passed": func(*clientv3.Client) error {
+			time.Sleep(3 * time.Second)
+			return nil
+		},
+		"the users were changed": func(root *clientv3.Client) error {
+			_, err := root.UserAdd(context.Background(), "other", "other")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := etcdtest.Start(t, "--auth-token-ttl", "1")
+			secure(t, m)
+			root, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Addr()}, Username: "root", Password: "root", DialTimeout: testTimeout, Logger: zap.NewNop()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			e, r := open(t, "etcd://shop:shop@"+m.Addr()), request(ann)
+			revoked, stop := e.Watch("client") // as every client does
+			defer stop()
+			notified(t, revoked)
+			if err := expire(root); err != nil {
+				t.Fatal(err)
+			}
+			granted(t, e, r)
+			wake, stop := e.Notify(r)
+			defer stop()
+			notified(t, wake) // the watch is open
+			released(t, e, r, engine.Released)
+			notified(t, wake)
+		})
+	}
+}

@@ -3,11 +3,16 @@ package etcd
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -19,6 +24,7 @@ const watchPause = 200 * time.Millisecond
 // connection.
 type notifier struct {
 	engine *Engine
+	stream atomic.Uint64 // the number of the stream for new watches; see streamContext
 
 	mu      sync.Mutex
 	watches map[watchID]*watch
@@ -133,8 +139,12 @@ func (n *notifier) listeners(name string) int {
 func (n *notifier) run(ctx context.Context, w *watch) {
 	var from int64 // the first revision that has not been seen; zero means now
 	for ctx.Err() == nil {
+		stream := n.stream.Load()
 		opts := append(w.id.events.options(), clientv3.WithCreatedNotify(), clientv3.WithRev(from))
-		for resp := range n.engine.client.Watch(clientv3.WithRequireLeader(ctx), w.id.prefix, opts...) {
+		for resp := range n.engine.client.Watch(streamContext(ctx, stream), w.id.prefix, opts...) {
+			if refusesSession(resp.Err()) {
+				n.stream.CompareAndSwap(stream, stream+1) // one watch changes it for all
+			}
 			if errors.Is(resp.Err(), rpctypes.ErrCompacted) {
 				from = 0
 			} else if resp.Header.Revision >= from && resp.Err() == nil {
@@ -145,6 +155,24 @@ func (n *notifier) run(ctx context.Context, w *watch) {
 		n.setLive(w, false)
 		_ = pause(ctx, watchPause)
 	}
+}
+
+// streamContext returns a context whose watches use a stream of their own number. Watches with the
+// same metadata share a stream, and with it the session that the client had when it was opened.
+func streamContext(ctx context.Context, number uint64) context.Context {
+	if number > 0 {
+		ctx = metadata.AppendToOutgoingContext(ctx, "interlock-stream", strconv.FormatUint(number, 10))
+	}
+	return clientv3.WithRequireLeader(ctx)
+}
+
+// refusesSession reports whether a new watch was refused because the session of its stream has
+// expired, or is older than a change of the users. Watches that were open before go on, and keep
+// the stream open.
+func refusesSession(err error) bool {
+	return err != nil && slices.ContainsFunc([]error{rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty}, func(known error) bool {
+		return strings.Contains(err.Error(), known.Error())
+	})
 }
 
 // handle notifies the subscribers that one answer of etcd concerns.
