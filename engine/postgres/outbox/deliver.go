@@ -74,12 +74,14 @@ func (o *Outbox) pause(ctx context.Context) {
 	}
 }
 
-// due returns the next messages to send. A message waits for earlier ones with its key.
+// due returns the next messages to send. A message waits for earlier ones with its key. All
+// messages are compared with one time: otherwise one that becomes due meanwhile would neither
+// be returned nor hold back later ones.
 func (o *Outbox) due(ctx context.Context) ([]Message, error) {
 	rows, err := o.pool.Query(ctx, fmt.Sprintf(`
 SELECT number, id, topic, key, body, header, added, attempts FROM %[1]s m
-WHERE due <= clock_timestamp() AND (key = '' OR NOT EXISTS (
-	SELECT FROM %[1]s e WHERE e.key = m.key AND e.key <> '' AND e.number < m.number AND e.due > clock_timestamp()))
+WHERE due <= statement_timestamp() AND (key = '' OR NOT EXISTS (
+	SELECT FROM %[1]s e WHERE e.key = m.key AND e.key <> '' AND e.number < m.number AND e.due > statement_timestamp()))
 ORDER BY number LIMIT $1`, o.table), o.batch)
 	if err != nil {
 		return nil, classify(err)

@@ -186,6 +186,33 @@ func TestOutbox(t *testing.T) {
 		}
 		b.awaitEmpty(t)
 	})
+	t.Run("a message that becomes due while the table is read is not overtaken", func(t *testing.T) {
+		t.Parallel()
+		b, c := open(t, outbox.Table("slow_messages")), newConsumer()
+		// Reading the message "slow" ends when the first message is due.
+		_, err := b.pool.Exec(t.Context(), `ALTER TABLE slow_messages RENAME TO messages;
+			CREATE FUNCTION due_after_first(own timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
+			DECLARE first timestamptz := (SELECT due FROM messages WHERE id = 'first');
+			BEGIN
+				WHILE first > clock_timestamp() LOOP PERFORM pg_sleep(0.01); END LOOP;
+				RETURN own;
+			END $$;
+			CREATE VIEW slow_messages AS SELECT number, id, topic, key, body, header, added, attempts, error,
+				CASE WHEN id = 'slow' THEN due_after_first(due) ELSE due END AS due FROM messages;
+			INSERT INTO messages (id, topic, key, body, header, due) VALUES
+				('first', '', 'order 1', 'first', '{}', clock_timestamp() + interval '1 second'),
+				('slow', '', '', 'slow', '{}', '-infinity'),
+				('second', '', 'order 1', 'second', '{}', '-infinity')`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.deliver(t, interlock.New(nil), c.send)
+		got := c.await(t, 3)
+		if slices.Index(got, "first") > slices.Index(got, "second") {
+			t.Errorf("got %q, want first before second", got)
+		}
+		b.awaitEmpty(t)
+	})
 	t.Run("a failure with a text that cannot be stored does not block later messages", func(t *testing.T) {
 		t.Parallel()
 		b, c := open(t), newConsumer()
