@@ -168,6 +168,16 @@ func TestTransactions(t *testing.T) {
 		commit(t, tx)
 		wantState(t, e, c.Key, engine.Done)
 	})
+	t.Run("a claim without retention does not end in its transaction", func(t *testing.T) {
+		t.Parallel()
+		tx, c := begin(t, db, sql.LevelDefault), claim(t, "1")
+		c.Lease, c.Retain = time.Millisecond, 0
+		claimedTx(t, e, tx, c)
+		time.Sleep(5 * time.Millisecond)
+		settledTx(t, e, tx, done(c))
+		commit(t, tx)
+		wantState(t, e, c.Key, engine.Done)
+	})
 	t.Run("a refused claim in a transaction does not stop renewals", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "1")

@@ -35,7 +35,7 @@ type Command struct {
 	Result      []byte       `json:"d,omitempty"`
 	Blob        *Blob        `json:"g,omitempty"`
 	FromStart   bool         `json:"s,omitempty"`
-	Locked      bool         `json:"-"` // the key has been locked since the claim, so its lease does not count
+	Locked      bool         `json:"-"` // the key has been locked since the claim, so the claim has not expired
 
 	From  int64 `json:"b,omitempty"` // in milliseconds since 1970
 	Until int64 `json:"u,omitempty"`
