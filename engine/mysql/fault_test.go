@@ -432,6 +432,37 @@ func TestServerFaults(t *testing.T) {
 			t.Errorf("the calls took %v, want about 1s", took)
 		}
 	})
+	t.Run("a new connection that is never answered does not keep its slot in the pool", func(t *testing.T) {
+		t.Parallel()
+		const timeout = 2 * time.Second
+		// This server does not end a connection whose client is silent, as if its packets were lost.
+		s := mysqltest.StartServer(t, "--connect-timeout=3600")
+		d := s.Create(t)
+		migrate(t, d.URL())
+		e, p := proxied(t, d, mysql.Timeout(timeout))
+		r := request(t, "ann:1", "1")
+		granted(t, e, r)
+		p.BlackHole(faultnet.Replies, true)
+		// The second call waits for the only connection. When the first gives it up, the pool
+		// makes a new one, on behalf of no call.
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				_, err := e.Inspect(ctx, r.Key)
+				if err == nil {
+					t.Error("a call on a silent server succeeded")
+				}
+			})
+			time.Sleep(timeout / 2)
+		}
+		all.Wait()
+		p.Silence()
+		p.BlackHole(faultnet.Replies, false)
+		eventually(t, "the engine connects again", func() bool {
+			_, err := e.Inspect(ctx, r.Key)
+			return err == nil
+		})
+	})
 	t.Run("a server without free connections is overloaded", func(t *testing.T) {
 		t.Parallel()
 		s := mysqltest.StartServer(t, "--max-connections=10")

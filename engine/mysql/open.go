@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
@@ -60,21 +61,26 @@ func (e *Engine) connect(a *address) error {
 	if err != nil {
 		return fmt.Errorf("mysql: %w", err)
 	}
-	e.db = sql.OpenDB(counting{connector, e.dials})
+	e.db = sql.OpenDB(counting{connector, e.dials, e.timeout})
 	e.db.SetMaxOpenConns(e.conns)
 	e.db.SetMaxIdleConns(e.conns)
 	e.db.SetConnMaxIdleTime(idleLimit / 2)
 	return nil
 }
 
-// counting counts the connections that were opened, and sets their isolation.
+// counting counts the connections that were opened, sets their isolation, and ends those
+// that take too long.
 type counting struct {
 	driver.Connector
-	opened *atomic.Uint64
+	opened  *atomic.Uint64
+	timeout time.Duration
 }
 
-// Connect implements [driver.Connector].
+// Connect implements [driver.Connector]. The pool also connects on behalf of no call, so
+// without a limit of its own a server that does not answer would keep a slot of the pool.
 func (c counting) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
