@@ -231,6 +231,55 @@ func TestSchema(t *testing.T) {
 	})
 }
 
+// TestServerDefaults runs on a server whose defaults are those of no other server. A user
+// without SUPER gets all of them.
+func TestServerDefaults(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := mysqltest.StartServer(t, "--init-connect=SET NAMES gbk", "--sql-mode=ORACLE,EMPTY_STRING_IS_NULL", "--autocommit=0",
+		"--transaction-isolation=SERIALIZABLE", "--completion-type=CHAIN", "--character-set-server=utf8mb4", "--collation-server=utf8mb4_unicode_ci")
+	d := s.Create(t)
+	d.Exec(t, "CREATE USER app@127.0.0.1 IDENTIFIED BY 'app'; GRANT ALL ON "+d.Name+".* TO app@127.0.0.1")
+	url := strings.Replace(d.URL(), "interlock:interlock@", "app:app@", 1)
+	migrate(t, url)
+	e := open(t, url)
+	t.Run("keys that differ in a byte are different locks", func(t *testing.T) {
+		t.Parallel()
+		// In GBK the backslash that escapes the quote of 订' would belong to the character before it.
+		for _, suffix := range []string{"a", "A", "a ", "á", "订'--", `订\`, "订\"", "\x00", "\xff", "😀", "?", "%"} {
+			r := request(t, "订':1", "订'1")
+			r.Key += suffix
+			granted(t, e, r)
+			l, err := e.Inspect(ctx, r.Key)
+			if err != nil || len(l.Holders) != 1 || l.Holders[0].Name != r.Holder {
+				t.Errorf("inspect %q: %+v, error %v; want one holder", r.Key, l, err)
+			}
+			all, _, err := e.List(ctx, engine.Literal(r.Key), "")
+			if err != nil || len(all) != 1 || all[0].Key != r.Key {
+				t.Errorf("list %q: %+v, error %v; want one lock", r.Key, all, err)
+			}
+		}
+	})
+	t.Run("a result of any bytes is kept", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "订'1")
+		l := e.Capabilities().Ledger
+		if r, err := l.Claim(ctx, c); err != nil || !r.Granted {
+			t.Fatalf("claim: %+v, error %v; want a grant", r, err)
+		}
+		x := done(c)
+		for i := range 1 << 16 {
+			x.Result = append(x.Result, byte(i>>8), byte(i))
+		}
+		if o, err := l.Settle(ctx, x); err != nil || o != engine.Released {
+			t.Fatalf("settle: %v, error %v; want %v", o, err, engine.Released)
+		}
+		if r := wantState(t, e, c.Key, engine.Done); string(r.Result) != string(x.Result) {
+			t.Error("the result was changed")
+		}
+	})
+}
+
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

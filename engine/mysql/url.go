@@ -51,9 +51,11 @@ func parse(text string) (*address, error) {
 	c.Logger = &driver.NopLogger{}
 	c.ConnectionAttributes = "program_name:interlock"
 	// The server may have other defaults. If it loses a client in the middle of a transaction
-	// without notice, it rolls back after wait_timeout: until then the key stays locked.
+	// without notice, it rolls back after wait_timeout: until then the key stays locked. In a
+	// character set such as GBK, the escapes of the driver would not end where it thinks.
 	c.Params = map[string]string{
 		"autocommit": "1", "completion_type": "0", "innodb_lock_wait_timeout": "1", "wait_timeout": strconv.Itoa(int(idleLimit / time.Second)),
+		"sql_mode": "'STRICT_ALL_TABLES'", "character_set_client": "utf8mb4", "character_set_connection": "utf8mb4", "character_set_results": "utf8mb4",
 	}
 	return a, nil
 }
