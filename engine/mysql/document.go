@@ -203,8 +203,8 @@ func (e *Engine) change(d *document, class, key string, s keystate.State, x *key
 	}
 	// Some bytes are escaped in the statement.
 	if limit := e.packet.Load() * 3 / 5; limit > 0 && int64(len(body)) > limit {
-		return nil, fmt.Errorf("mysql: %q would need %d bytes, and the server accepts %d: raise max_allowed_packet, or store large results elsewhere: %w",
-			key, len(body), limit, engine.ErrFull)
+		return nil, fmt.Errorf("mysql: %q would need %d bytes, and the limit is %d: raise max_allowed_packet (above %d it has no effect), or store large results elsewhere: %w",
+			key, len(body), limit, maxPacket, engine.ErrFull)
 	}
 	c := &change{topics: x.Wakes, wakes: d.wakes}
 	own, others := d.wake(class, key, x.Wakes)

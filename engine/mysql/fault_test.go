@@ -523,25 +523,27 @@ func TestServerFaults(t *testing.T) {
 			t.Errorf("probe: %+v, error %v; want five permissions that are denied", h, err)
 		}
 	})
-	t.Run("a result that is larger than a packet is refused", func(t *testing.T) {
-		t.Parallel()
-		s := mysqltest.StartServer(t, "--max-allowed-packet=1M")
-		d := s.Create(t)
-		migrate(t, d.URL())
-		e, c := open(t, d.URL()), claim(t, "1")
-		l := e.Capabilities().Ledger
-		if r, err := l.Claim(ctx, c); err != nil || !r.Granted {
-			t.Fatalf("claim: %+v, error %v", r, err)
-		}
-		x := done(c)
-		x.Result = make([]byte, 2<<20)
-		if _, err := l.Settle(ctx, x); !errors.Is(err, engine.ErrFull) {
-			t.Errorf("settle: error %v, want %v", err, engine.ErrFull)
-		}
-		if o, err := l.Settle(ctx, done(c)); err != nil || o != engine.Released {
-			t.Errorf("settle: %v, error %v; want %v", o, err, engine.Released)
-		}
-	})
+	for packet, size := range map[string]int{"1M": 2 << 20, "256M": 50 << 20} { // the driver sends no more than 64M
+		t.Run("a result that is larger than a packet is refused, with max_allowed_packet="+packet, func(t *testing.T) {
+			t.Parallel()
+			s := mysqltest.StartServer(t, "--max-allowed-packet="+packet)
+			d := s.Create(t)
+			migrate(t, d.URL())
+			e, c := open(t, d.URL()), claim(t, "1")
+			l := e.Capabilities().Ledger
+			if r, err := l.Claim(ctx, c); err != nil || !r.Granted {
+				t.Fatalf("claim: %+v, error %v", r, err)
+			}
+			x := done(c)
+			x.Result = make([]byte, size)
+			if _, err := l.Settle(ctx, x); !errors.Is(err, engine.ErrFull) {
+				t.Errorf("settle: error %.200v, want %v", err, engine.ErrFull)
+			}
+			if o, err := l.Settle(ctx, done(c)); err != nil || o != engine.Released {
+				t.Errorf("settle: %v, error %v; want %v", o, err, engine.Released)
+			}
+		})
+	}
 }
 
 // waits reports whether a transaction waits for a row. The table innodb_trx would show an old

@@ -59,7 +59,7 @@ type Engine struct {
 
 	checked  atomic.Bool   // the schema has the right version
 	checking chan struct{} // holds an element while a call checks the version
-	packet   atomic.Int64  // the largest statement that the server accepts, in bytes
+	packet   atomic.Int64  // the largest statement that the server and the driver accept, in bytes
 	rollsAll atomic.Bool   // the server rolls back a transaction after a wait for a lock
 
 	beforeCommit atomic.Pointer[func()] // for tests of faults

@@ -114,7 +114,7 @@ func (e *Engine) installed(ctx context.Context, q querier) (found int64, err err
 			return 0, err
 		}
 	}
-	e.packet.Store(packet)
+	e.packet.Store(min(packet, maxPacket))
 	e.rollsAll.Store(rollsAll)
 	return found, rows.Err()
 }

@@ -47,7 +47,7 @@ func parse(text string) (*address, error) {
 	if err := a.parameters(values); err != nil {
 		return nil, fmt.Errorf("mysql: the URL %w", err)
 	}
-	c.InterpolateParams, c.MultiStatements = true, true
+	c.InterpolateParams, c.MultiStatements, c.MaxAllowedPacket = true, true, maxPacket
 	c.Logger = &driver.NopLogger{}
 	c.ConnectionAttributes = "program_name:interlock"
 	// The server may have other defaults. If it loses a client in the middle of a transaction
@@ -59,6 +59,10 @@ func parse(text string) (*address, error) {
 	}
 	return a, nil
 }
+
+// maxPacket is the largest statement that the driver sends as it is, in bytes. It would
+// prepare a larger one, which fails, because that is several statements.
+const maxPacket = 64 << 20
 
 // idleLimit is after how long the server closes an idle connection. The pool closes it
 // earlier.
