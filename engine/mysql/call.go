@@ -23,9 +23,10 @@ func (e *Engine) run(ctx context.Context, class, key string, c keystate.Command)
 		}
 	}
 	x, id := keystate.NewCall(ctx, name, c), rowOf(class, key)
+	waited := false // the round before has waited for the row in vain
 	if !e.queues.Add(string(id[:]), x, e.tasks.Start, func(calls []*keystate.Call) {
-		r := round{e: e, class: class, key: key, id: id, calls: calls}
-		r.run()
+		r := round{e: e, class: class, key: key, id: id, calls: calls, waited: waited}
+		waited = r.run()
 	}) {
 		return nil, errClosed
 	}

@@ -82,10 +82,11 @@ const (
 )
 
 // lock begins a transaction on a connection, locks the row of a key and reads it. A key
-// without a row gets one.
-func (e *Engine) lock(ctx context.Context, conn querier, class, key string) (*document, error) {
+// without a row gets one. With nowait, a row that another transaction has locked is an error
+// at once.
+func (e *Engine) lock(ctx context.Context, conn querier, class, key string, nowait bool) (*document, error) {
 	d := &document{id: rowOf(class, key)}
-	found, err := d.scan(ctx, conn, e.sql(begin+lockRow+"; "+readRow), d.id[:], d.id[:])
+	found, err := d.scan(ctx, conn, e.sql(begin+locking(nowait)+"; "+readRow), d.id[:], d.id[:])
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +100,14 @@ func (e *Engine) lock(ctx context.Context, conn querier, class, key string) (*do
 		return nil, err
 	}
 	return d, d.take(ctx, e, conn)
+}
+
+// locking returns the statement that locks a row.
+func locking(nowait bool) string {
+	if nowait {
+		return lockRow + " NOWAIT"
+	}
+	return lockRow
 }
 
 // take takes a serial for a row that has none. The row is locked, so the serials of one key

@@ -374,6 +374,23 @@ func TestServerFaults(t *testing.T) {
 			t.Errorf("claim: %+v, want a grant, or the key running", r)
 		}
 	})
+	t.Run("claims that wait for another claim of a locked key find it running, too", func(t *testing.T) {
+		t.Parallel()
+		_, e, d := ownServer(t, 9*time.Second)
+		tx := begin(t, connect(t, d), 0)
+		claimedTx(t, e, tx, claim(t, "1"))
+		var all sync.WaitGroup
+		for i := range 3 {
+			all.Go(func() {
+				r, err := e.Capabilities().Ledger.Claim(ctx, claim(t, fmt.Sprint(i+2)))
+				if err != nil || r.Granted || r.State != engine.Running {
+					t.Errorf("claim: %+v, error %v; want it running", r, err)
+				}
+			})
+			eventually(t, "a claim waits", func() bool { return waits(t, d) })
+		}
+		all.Wait()
+	})
 	t.Run("a call that waited for a row reads the clock afterwards", func(t *testing.T) {
 		t.Parallel()
 		_, e, d := ownServer(t, time.Minute)

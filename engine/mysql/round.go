@@ -19,18 +19,20 @@ type round struct {
 	class, key string
 	id         rowID
 	calls      []*keystate.Call
+	waited     bool // these calls have waited for another round, so this one does not wait for a locked row
 }
 
 // run ends when every call has its answer or its caller has left. It repeats a transaction
-// that had no effect because of other transactions.
-func (r *round) run() {
+// that had no effect because of other transactions. It reports whether it has waited for a
+// locked row in vain.
+func (r *round) run() (inVain bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.timeout)
 	defer cancel()
 	began := time.Now()
 	for try := 1; ; try++ {
 		r.calls = slices.DeleteFunc(r.calls, func(x *keystate.Call) bool { return !x.Waiting() })
 		if len(r.calls) == 0 {
-			return
+			return false
 		}
 		a := attempt{operation: r.calls[0].Do, key: r.key}
 		_ = r.e.observe(context.Background(), a.operation, func() error {
@@ -38,14 +40,14 @@ func (r *round) run() {
 			return a.err
 		})
 		if a.err == nil {
-			return
+			return false
 		}
 		if !a.sent {
 			keystate.Unsend(r.calls)
 		}
-		if a.sent || ctx.Err() != nil || !repeats(a.err, time.Since(began) < r.e.lockWait()) {
+		if a.sent || ctx.Err() != nil || !repeats(a.err, !r.waited && time.Since(began) < r.e.lockWait()) {
 			r.fail(&a)
-			return
+			return isLocked(a.err) && !r.waited
 		}
 		time.Sleep(rand.N(time.Duration(min(try, 20)) * 2 * time.Millisecond))
 	}
@@ -88,7 +90,7 @@ func (r *round) step(ctx context.Context, a *attempt) (err error) {
 	}
 	healthy := false
 	defer func() { giveBack(conn, healthy) }()
-	d, err := r.e.lock(ctx, conn, r.class, r.key)
+	d, err := r.e.lock(ctx, conn, r.class, r.key, r.waited)
 	if err != nil {
 		return err
 	}
