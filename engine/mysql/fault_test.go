@@ -303,6 +303,35 @@ func TestServerFaults(t *testing.T) {
 			t.Errorf("%s serials are left, want 0", n)
 		}
 	})
+	t.Run("an error while expired rows are read deletes none", func(t *testing.T) {
+		t.Parallel()
+		d := migrated(t)
+		e := open(t, d.URL())
+		for i := range 3 {
+			r := request(t, "ann:1", "1")
+			r.Key += fmt.Sprint(i)
+			granted(t, e, r)
+		}
+		d.Exec(t, `UPDATE interlock_document SET expires = 0; UPDATE interlock_document SET expires = 1 LIMIT 1;
+			ALTER TABLE interlock_document RENAME TO documents`)
+		// The row that expires last cannot be read at first.
+		if _, err := connect(t, d).ExecContext(ctx, `CREATE FUNCTION readable(id binary(32), expires bigint) RETURNS binary(32) NO SQL BEGIN
+				IF expires = 1 AND @failed IS NULL THEN
+					SET @failed = 1;
+					SIGNAL SQLSTATE '45000';
+				END IF;
+				RETURN id;
+			END`); err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "CREATE VIEW interlock_document AS SELECT readable(id, expires) AS id, expires FROM documents")
+		if n, err := mysql.Sweep(e); err == nil {
+			t.Errorf("sweep: %d rows, want an error", n)
+		}
+		if n := d.Exec(t, "SELECT COUNT(*) FROM documents"); n != "3" {
+			t.Errorf("%s rows are left, want 3", n)
+		}
+	})
 	t.Run("a deadlock is retried", func(t *testing.T) {
 		t.Parallel()
 		_, e, d := ownServer(t, testTimeout)

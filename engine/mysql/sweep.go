@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -54,7 +55,8 @@ func (e *Engine) sweep() (n int, err error) {
 		}
 		ids = append(ids, id)
 	}
-	if err := rows.Close(); err != nil {
+	// After an error the transaction may have ended, and with it the locks on the rows.
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return 0, err
 	}
 	end := "COMMIT"
