@@ -156,8 +156,13 @@ func (d *document) scan(ctx context.Context, tx querier, query string, args ...a
 // look reads a document without locking it. The clock is read after it, because it must not
 // be behind the transaction that wrote it. A document that does not exist is empty.
 func (e *Engine) look(ctx context.Context, class, key string) (*document, error) {
+	conn, err := e.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack(conn, true)
 	d := &document{id: rowOf(class, key)}
-	rows, err := e.db.QueryContext(ctx, e.sql("SELECT serial, body, expires FROM {p}document WHERE id = ?; SELECT ms FROM {p}clock"), d.id[:])
+	rows, err := conn.QueryContext(ctx, e.sql("SELECT serial, body, expires FROM {p}document WHERE id = ?; SELECT ms FROM {p}clock"), d.id[:])
 	if err != nil {
 		return nil, err
 	}

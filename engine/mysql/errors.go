@@ -20,7 +20,6 @@ type attempt struct {
 	key       string // empty if the call is not about one key
 	err       error
 	sent      bool // the transaction may have committed
-	crowded   bool // no connection was free
 }
 
 // The numbers of the server's errors that the engine knows.
@@ -139,7 +138,7 @@ func (e *Engine) explain(ctx context.Context, a attempt) error {
 		return fmt.Errorf("%s: %w", subject, a.err)
 	case e.isClosing():
 		return errClosed
-	case a.crowded:
+	case errors.Is(a.err, errCrowded):
 		return fmt.Errorf("%s: no connection of the pool became free in time, so nothing was sent: raise pool: %w: %w", subject, engine.ErrOverloaded, ownTimeout(ctx, a.err))
 	}
 	return fmt.Errorf("%s: cannot reach the server at %s, so nothing was done: %w: %w", subject, e.addr, engine.ErrUnavailable, ownTimeout(ctx, a.err))

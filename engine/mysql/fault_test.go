@@ -543,6 +543,29 @@ func TestServerFaults(t *testing.T) {
 		wantNothingDone(t, err)
 		wantNothingDone(t, <-failed)
 	})
+	t.Run("a call that only reads and finds no free connection is overloaded, too", func(t *testing.T) {
+		t.Parallel()
+		e := open(t, sharedDatabase(t).URL()+"?pool=1", mysql.Timeout(2*time.Second))
+		holds, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		mysql.BeforeCommit(e, func() {
+			close(holds)
+			<-release
+		})
+		go func() {
+			defer close(ended)
+			_, _ = e.Acquire(ctx, request(t, "ann:1", "1"))
+		}()
+		<-holds // the only connection
+		_, inspected := e.Inspect(ctx, key(t))
+		_, _, listed := e.List(ctx, "*", "")
+		for _, err := range []error{inspected, listed} {
+			if !errors.Is(err, engine.ErrOverloaded) || errors.Is(err, engine.ErrUnknown) {
+				t.Errorf("error %v, want %v", err, engine.ErrOverloaded)
+			}
+		}
+		close(release)
+		<-ended
+	})
 	t.Run("a read-only server is unavailable", func(t *testing.T) {
 		t.Parallel()
 		_, e, d := ownServer(t, 3*time.Second)

@@ -64,7 +64,12 @@ type listed struct {
 // pageAfter reads a page. The bodies of documents whose keys do not match stay on the
 // server.
 func (e *Engine) pageAfter(ctx context.Context, class, pattern string, from []byte) (found []listed, next string, _ error) {
-	rows, err := e.db.QueryContext(ctx, e.sql(`SELECT id, serial, name, IF(name LIKE ? ESCAPE '|', body, ''), 0 FROM {p}document
+	conn, err := e.conn(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer giveBack(conn, true)
+	rows, err := conn.QueryContext(ctx, e.sql(`SELECT id, serial, name, IF(name LIKE ? ESCAPE '|', body, ''), 0 FROM {p}document
 WHERE class = ? AND id > ? ORDER BY id LIMIT ?; SELECT ms FROM {p}clock`), like(pattern), class, notNull(from), page)
 	if err != nil {
 		return nil, "", err

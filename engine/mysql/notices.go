@@ -198,7 +198,12 @@ func (e *Engine) counters(ctx context.Context, ids []rowID) (map[rowID]counter, 
 	for i := range ids {
 		args[i] = ids[i][:]
 	}
-	rows, err := e.db.QueryContext(ctx, e.sql("SELECT id, wakes, woken FROM {p}document WHERE id IN (?"+strings.Repeat(", ?", len(ids)-1)+")"), args...)
+	conn, err := e.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack(conn, true)
+	rows, err := conn.QueryContext(ctx, e.sql("SELECT id, wakes, woken FROM {p}document WHERE id IN (?"+strings.Repeat(", ?", len(ids)-1)+")"), args...)
 	if err != nil {
 		return nil, err
 	}

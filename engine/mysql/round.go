@@ -83,9 +83,8 @@ var errLeft = errors.New("a caller has left")
 
 // step executes the calls once. It sets a.sent if the transaction may have committed.
 func (r *round) step(ctx context.Context, a *attempt) (err error) {
-	conn, err := r.e.db.Conn(ctx)
+	conn, err := r.e.conn(ctx)
 	if err != nil {
-		a.crowded = r.e.crowded()
 		return err
 	}
 	healthy := false
@@ -139,6 +138,17 @@ func (r *round) resolve(answers []any) {
 		x.Resolve(answers[i], nil)
 	}
 }
+
+// conn returns a connection of the pool. The error matches errCrowded if none became free.
+func (e *Engine) conn(ctx context.Context) (*sql.Conn, error) {
+	conn, err := e.db.Conn(ctx)
+	if err != nil && ctx.Err() != nil && e.crowded() {
+		return nil, errors.Join(errCrowded, err)
+	}
+	return conn, err
+}
+
+var errCrowded = errors.New("all connections of the pool are in use")
 
 // giveBack returns a connection to the pool. A connection that may be in a transaction is
 // closed, and the server rolls the transaction back.

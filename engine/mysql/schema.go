@@ -136,11 +136,16 @@ func (e *Engine) checkSchema(limited, ctx context.Context) error {
 	}
 	var found int64
 	err := e.observe(ctx, "version", func() (err error) {
-		found, err = e.installed(limited, e.db)
+		conn, err := e.conn(limited)
+		if err != nil {
+			return err
+		}
+		defer giveBack(conn, true)
+		found, err = e.installed(limited, conn)
 		return err
 	})
 	if err != nil {
-		return e.explain(ctx, attempt{operation: "version", err: err, crowded: e.crowded() && limited.Err() != nil})
+		return e.explain(ctx, attempt{operation: "version", err: err})
 	}
 	if e.migrates && found < version {
 		if _, err := e.migrate(limited); err != nil {
