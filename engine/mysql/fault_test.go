@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -378,16 +379,11 @@ func TestServerFaults(t *testing.T) {
 	t.Run("a call whose connection the server ends has done nothing", func(t *testing.T) {
 		t.Parallel()
 		_, e, d := ownServer(t, testTimeout)
-		tx := begin(t, connect(t, d), 0)
-		claimedTx(t, e, tx, claim(t, "1"))
-		found := make(chan engine.Record, 1)
-		go func() {
-			r, err := e.Capabilities().Ledger.Claim(ctx, claim(t, "2"))
-			if err != nil {
-				t.Errorf("claim: %v", err)
-			}
-			found <- r
-		}()
+		r, tx := request(t, "ann:1", "1"), begin(t, connect(t, d), 0)
+		g := granted(t, e, r)
+		lockRows(t, tx)
+		renewed := make(chan error, 1)
+		go func() { renewed <- e.Renew(ctx, []engine.Request{r})[0] }()
 		eventually(t, "the waiting call is ended", func() bool {
 			ids := strings.Fields(d.Exec(t, "SELECT id FROM information_schema.processlist WHERE info LIKE '%interlock_document%FOR UPDATE%' AND id <> CONNECTION_ID()"))
 			if len(ids) == 0 || !waits(t, d) {
@@ -399,8 +395,12 @@ func TestServerFaults(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		if r := <-found; !r.Granted && r.State != engine.Running {
-			t.Errorf("claim: %+v, want a grant, or the key running", r)
+		if err := <-renewed; err != nil {
+			t.Errorf("renew: %v", err)
+		}
+		r.Retry = true
+		if again := granted(t, e, r); again != g {
+			t.Errorf("the grant went from %+v to %+v", g, again)
 		}
 	})
 	t.Run("claims that wait for another claim of a locked key find it running, too", func(t *testing.T) {
@@ -408,6 +408,8 @@ func TestServerFaults(t *testing.T) {
 		_, e, d := ownServer(t, 9*time.Second)
 		tx := begin(t, connect(t, d), 0)
 		claimedTx(t, e, tx, claim(t, "1"))
+		looked := make(chan struct{}, 10_000)
+		defer e.Capabilities().Observe(func(engine.ServerCall) { looked <- struct{}{} })()
 		var all sync.WaitGroup
 		for i := range 3 {
 			all.Go(func() {
@@ -416,25 +418,56 @@ func TestServerFaults(t *testing.T) {
 					t.Errorf("claim: %+v, error %v; want it running", r, err)
 				}
 			})
-			eventually(t, "a claim waits", func() bool { return waits(t, d) })
+			<-looked // the first claim has found the key locked
 		}
 		all.Wait()
+	})
+	t.Run("a claim of a locked key keeps no connection while it waits", func(t *testing.T) {
+		t.Parallel()
+		_, e, d := ownServer(t, testTimeout)
+		tx := begin(t, connect(t, d), 0)
+		claimedTx(t, e, tx, claim(t, "1"))
+		looked := make(chan struct{}, 10_000)
+		defer e.Capabilities().Observe(func(engine.ServerCall) { looked <- struct{}{} })()
+		claimed := make(chan error, 1)
+		go func() {
+			r, err := e.Capabilities().Ledger.Claim(ctx, claim(t, "2"))
+			if err == nil && !r.Granted {
+				err = fmt.Errorf("the key is %v", r.State)
+			}
+			claimed <- err
+		}()
+		for range 3 {
+			<-looked
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-claimed; err != nil {
+			t.Errorf("claim: %v", err)
+		}
+		if n := d.Exec(t, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'"); n != "Innodb_row_lock_waits\t0" {
+			t.Errorf("the server counts %q, want no wait", n)
+		}
 	})
 	t.Run("a call that waited for a row reads the clock afterwards", func(t *testing.T) {
 		t.Parallel()
 		_, e, d := ownServer(t, time.Minute)
-		tx := begin(t, connect(t, d), 0)
-		claimedTx(t, e, tx, claim(t, "1"))
-		found := make(chan engine.Record, 1)
+		tx, q := begin(t, connect(t, d), 0), engine.Quota{Key: key(t), Limit: 1, Window: time.Hour, Attempt: "1"}
+		if _, err := e.Capabilities().Quotas.Take(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+		lockRows(t, tx)
+		taken := make(chan engine.Usage, 1)
 		go func() {
-			r, err := e.Capabilities().Ledger.Claim(ctx, claim(t, "2"))
+			use, err := e.Capabilities().Quotas.Take(ctx, q)
 			if err != nil {
-				t.Errorf("claim: %v", err)
+				t.Errorf("take: %v", err)
 			}
-			found <- r
+			taken <- use
 		}()
-		eventually(t, "the claim waits", func() bool { return waits(t, d) })
-		// By now the clock shows a later time than when the claim began to wait.
+		eventually(t, "the call waits", func() bool { return waits(t, d) })
+		// By now the clock shows a later time than when the call began to wait.
 		time.Sleep(5 * time.Millisecond)
 		now, err := strconv.ParseInt(d.Exec(t, "SELECT ms FROM interlock_clock"), 10, 64)
 		if err != nil {
@@ -443,8 +476,8 @@ func TestServerFaults(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		if r := <-found; !r.Granted || r.Began.UnixMilli() < now {
-			t.Errorf("claim: %+v, want a grant that began at %d or later", r, now)
+		if use := <-taken; !use.Granted || use.Now.UnixMilli() < now {
+			t.Errorf("take: %+v, want a unit at %d or later", use, now)
 		}
 	})
 	t.Run("a transaction that lost its client is rolled back", func(t *testing.T) {
@@ -612,6 +645,14 @@ func TestServerFaults(t *testing.T) {
 				t.Errorf("settle: %v, error %v; want %v", o, err, engine.Released)
 			}
 		})
+	}
+}
+
+// lockRows locks all rows of the engine in a transaction.
+func lockRows(t testing.TB, tx *sql.Tx) {
+	t.Helper()
+	if _, err := tx.ExecContext(context.Background(), "UPDATE interlock_document SET name = name"); err != nil {
+		t.Fatal(err)
 	}
 }
 

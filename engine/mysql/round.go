@@ -89,7 +89,13 @@ func (r *round) step(ctx context.Context, a *attempt) (err error) {
 	}
 	healthy := false
 	defer func() { giveBack(conn, healthy) }()
-	d, err := r.e.lock(ctx, conn, r.class, r.key, r.waited)
+	// A caller's transaction may lock a record for long. Calls that waited for it on the server
+	// would keep connections from all others.
+	d, err := r.e.lock(ctx, conn, r.class, r.key, r.waited || r.class == keystate.Records)
+	if isLocked(err) {
+		_, failed := conn.ExecContext(ctx, "ROLLBACK")
+		healthy = failed == nil
+	}
 	if err != nil {
 		return err
 	}
@@ -170,7 +176,7 @@ func (e *Engine) observe(ctx context.Context, operation string, do func() error)
 	start := time.Now()
 	err := do()
 	seen := err
-	if errors.Is(err, errLeft) {
+	if errors.Is(err, errLeft) || isLocked(err) { // the server has answered
 		seen = nil
 	} else if err != nil {
 		seen = e.explain(ctx, attempt{operation: operation, err: err})
