@@ -10,9 +10,9 @@
 //
 // # What is not promised
 //
-// A lock is as durable as the server's transactions: with innodb_flush_log_at_trx_commit
-// other than 1, or after a failover to an asynchronous replica, the last grants may be lost,
-// and fences may repeat. Leases follow the server's wall clock: if it is set back, they last
+// A lock is as durable as the server's transactions: with innodb_flush_log_at_trx_commit or
+// sync_binlog other than 1, or after a failover to an asynchronous replica, the last grants
+// may be lost, and fences may repeat. Leases follow the server's wall clock: if it is set back, they last
 // longer. One server at a time must take all writes: in a group with several primaries,
 // such as Galera, fences need not rise.
 //

@@ -296,6 +296,18 @@ func TestProbe(t *testing.T) {
 			t.Errorf("probe: %+v", h)
 		}
 	})
+	for sync, want := range map[string]string{"0": "everysec", "1": "always"} {
+		t.Run("commits of a server with sync_binlog="+sync+" are synced "+want, func(t *testing.T) {
+			t.Parallel()
+			s := mysqltest.StartServer(t, "--innodb-flush-log-at-trx-commit=1", "--log-bin=binlog", "--sync-binlog="+sync)
+			d := s.Create(t)
+			migrate(t, d.URL())
+			h, err := open(t, d.URL()).Probe(ctx)
+			if err != nil || h.Nodes[0].AppendOnly != want {
+				t.Errorf("probe: %+v, error %v; want commits that are synced %s", h, err, want)
+			}
+		})
+	}
 	t.Run("a server that is down is in the report", func(t *testing.T) {
 		t.Parallel()
 		h, err := mysql.Probe(ctx, "mysql://127.0.0.1:1/db", mysql.Timeout(time.Second))

@@ -121,8 +121,11 @@ func (e *Engine) variables(ctx context.Context, show string, names ...string) (m
 
 // durability returns when commits are synced to disk, in the words of engine.Node.
 func durability(settings map[string]string) string {
-	if settings["innodb_flush_log_at_trx_commit"] != "1" {
+	switch {
+	case settings["innodb_flush_log_at_trx_commit"] != "1":
 		return "everysec" // 2 survives a crash of the server, but not of the machine
+	case settings["log_bin"] == "ON" && settings["sync_binlog"] != "1":
+		return "everysec" // a commit that the binary log lacks is rolled back after a power cut
 	}
 	return "always"
 }
