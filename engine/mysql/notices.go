@@ -24,13 +24,16 @@ type notices struct {
 
 // subscriptions are the subscribers of a row.
 type subscriptions struct {
+	class string // of the row
 	known bool   // wakes was read after the first one subscribed
 	wakes uint64 // the counter of the row
 	parts map[string]map[chan struct{}]struct{}
 }
 
-// maxPoll is the longest pause between two readings while they fail.
-const maxPoll = time.Second
+const (
+	maxPoll    = time.Second            // the longest pause between two readings while they fail
+	clientPoll = 500 * time.Millisecond // the shortest while no caller waits: a client with locks looks as often whether one was revoked
+)
 
 // subscribe returns a channel that receives once the counter is known, and each time the
 // topic is notified.
@@ -44,7 +47,7 @@ func (n *notices) subscribe(t keystate.Topic) (wake <-chan struct{}, stop func()
 	id, sub := rowOf(t.Class, t.Key), make(chan struct{}, 1)
 	s := n.rows[id]
 	if s == nil {
-		s = &subscriptions{parts: make(map[string]map[chan struct{}]struct{})}
+		s = &subscriptions{class: t.Class, parts: make(map[string]map[chan struct{}]struct{})}
 		n.rows[id] = s
 		select {
 		case n.kick <- struct{}{}:
@@ -111,18 +114,19 @@ func (n *notices) notify(c *change, d *document) {
 
 // run reads the counters until no caller subscribes.
 func (n *notices) run() {
-	pause := n.e.poll
+	backoff := time.Duration(0) // after failures
 	for first := true; ; first = false {
-		ids, ok := n.wanted(first)
+		ids, pause, ok := n.wanted(first)
 		if !ok {
 			return
 		}
 		if n.read(ids) == nil {
-			pause = n.e.poll
+			backoff = 0
 		} else {
 			n.forget()
-			pause = min(2*pause, max(maxPoll, n.e.poll))
+			backoff = min(2*max(backoff, n.e.poll), maxPoll)
 		}
+		pause = max(pause, backoff)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -135,19 +139,23 @@ func (n *notices) run() {
 	}
 }
 
-// wanted returns the rows to read. It reports false if there are none, and the goroutine
-// ends.
-func (n *notices) wanted(first bool) (ids []rowID, ok bool) {
+// wanted returns the rows to read, and the pause after that. It reports false if there are
+// none, and the goroutine ends.
+func (n *notices) wanted(first bool) (ids []rowID, pause time.Duration, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.rows) == 0 && !first {
 		n.running = false
-		return nil, false
+		return nil, 0, false
 	}
-	for id := range n.rows {
+	pause = max(n.e.poll, clientPoll)
+	for id, s := range n.rows {
 		ids = append(ids, id)
+		if s.class != keystate.Clients {
+			pause = n.e.poll
+		}
 	}
-	return ids, true
+	return ids, pause, true
 }
 
 // forget lets all subscribers be woken once the counters can be read again.

@@ -117,6 +117,27 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// TestPolls counts how often a process looks that holds locks, and waits for none: its client
+// watches for their revocation.
+func TestPolls(t *testing.T) {
+	t.Parallel()
+	e := open(t, sharedDatabase(t).URL(), mysql.Poll(5*time.Millisecond))
+	wake, stop := e.Watch(key(t))
+	defer stop()
+	awaitWake(t, wake)
+	var polls atomic.Int32
+	defer e.Capabilities().Observe(func(engine.ServerCall) { polls.Add(1) })()
+	began := time.Now()
+	time.Sleep(time.Second)
+	if n, most := polls.Load(), int32(time.Since(began)/(500*time.Millisecond))+1; n > most {
+		t.Errorf("%d polls in %v, want at most %d", n, time.Since(began), most)
+	}
+	waiting, end := e.Notify(request(t, "ann:1", "1"))
+	defer end()
+	awaitWake(t, waiting)
+	eventually(t, "the engine polls for a waiter", func() bool { return polls.Load() > 50 })
+}
+
 // refusedToOpen requires that Open fails with an error that contains text and is not
 // temporary.
 func refusedToOpen(t testing.TB, url, text string) {
