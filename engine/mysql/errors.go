@@ -81,6 +81,8 @@ var (
 	refused  = meaning{nil, "the server refuses the user or the password"}
 	readOnly = meaning{engine.ErrUnavailable, "the server is read-only, as a replica is: connect to the primary"}
 	crowded  = meaning{engine.ErrOverloaded, "the server accepts no more connections: raise max_connections, or lower pool"}
+	busy     = meaning{engine.ErrOverloaded, "the server has too little memory or too many transactions: retry later"}
+	notReady = meaning{engine.ErrUnavailable, "the server accepts no statements, as a node of a cluster without its majority does: wait for it, or connect to another one"}
 	ending   = meaning{engine.ErrUnavailable, "the server is stopping, or has ended the connection"}
 	full     = meaning{engine.ErrFull, "the disk of the server is full"}
 )
@@ -89,10 +91,13 @@ var (
 var meanings = map[uint16]meaning{
 	1021: full, 1114: full,
 	1040: crowded, 1203: crowded, 1226: crowded,
+	1037: busy, 1041: busy, 1135: busy, 1637: busy,
+	1047: notReady, 3032: notReady,
 	1044: denied, 1142: denied, 1143: denied, 1227: denied,
 	1045: refused, 1698: refused, 4151: {nil, "the server refuses the user: the account is locked"},
 	1049: {nil, "the database does not exist: create it, or correct the URL"},
 	1053: ending, 1077: ending, 1079: ending, 1317: ending, 1927: ending, 4031: ending,
+	1129: {engine.ErrUnavailable, "the server refuses this host after failed connections: FLUSH HOSTS"},
 	1153: {engine.ErrFull, "the server accepts no statement of that size: raise max_allowed_packet, or store large results elsewhere"},
 	1205: {engine.ErrUnavailable, "another transaction has locked the key and has not ended, so nothing was done: retry later, and keep such transactions short"},
 	3572: {engine.ErrUnavailable, "another transaction has locked the key and has not ended, so nothing was done: retry later, and keep such transactions short"},

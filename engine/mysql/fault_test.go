@@ -648,6 +648,36 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTheServer lets every call that reads the clock fail with an error of the server.
+func TestErrorsOfTheServer(t *testing.T) {
+	t.Parallel()
+	ctx, d := context.Background(), migrated(t)
+	e, db := open(t, d.URL()), connect(t, d)
+	for number, want := range map[int]error{
+		1021: engine.ErrFull, 1114: engine.ErrFull, 1153: engine.ErrFull,
+		1037: engine.ErrOverloaded, 1040: engine.ErrOverloaded, 1041: engine.ErrOverloaded, 1135: engine.ErrOverloaded, 1637: engine.ErrOverloaded,
+		1047: engine.ErrUnavailable, 1053: engine.ErrUnavailable, 1129: engine.ErrUnavailable, 1290: engine.ErrUnavailable, 1317: engine.ErrUnavailable,
+		1969: engine.ErrUnavailable, 3032: engine.ErrUnavailable,
+		1142: nil, 1105: nil,
+	} {
+		for _, statement := range []string{
+			fmt.Sprintf(`CREATE OR REPLACE FUNCTION failing() RETURNS bigint NO SQL BEGIN
+				SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = %d, MESSAGE_TEXT = 'injected';
+				RETURN 0;
+			END`, number),
+			"CREATE OR REPLACE VIEW interlock_clock AS SELECT failing() AS ms",
+		} {
+			if _, err := db.ExecContext(ctx, statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := e.Acquire(ctx, request(t, "ann:1", "1"))
+		if err == nil || errors.Is(err, engine.ErrUnknown) || want != nil && !errors.Is(err, want) || want == nil && engine.Temporary(err) {
+			t.Errorf("error %d: error %v, want %v and never an unknown outcome", number, err, want)
+		}
+	}
+}
+
 // lockRows locks all rows of the engine in a transaction.
 func lockRows(t testing.TB, tx *sql.Tx) {
 	t.Helper()
