@@ -116,7 +116,8 @@ func Poll(d time.Duration) Option {
 }
 
 // MaxAttempts sets after how many failures a message is set aside, until [Outbox.Retry].
-// Default: 20, which is about two hours. It panics if n is below 1.
+// Later messages with its key wait for it. Default: 20, which is about two hours. It panics
+// if n is below 1.
 func MaxAttempts(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("outbox: MaxAttempts(%d): use 1 or more", n))
