@@ -187,8 +187,10 @@ func TestQuota(t *testing.T) {
 		for range 20 { // two timers end at the same time, in any order
 			synctest.Test(t, func(t *testing.T) {
 				q := interlock.New(nil).Quota("api", 1, interlock.Sliding(time.Second), interlock.Wait(time.Second))
-				if !take(t, q) || !take(t, q) {
-					t.Fatal("no unit became free")
+				for range 2 {
+					if !take(t, q) {
+						t.Fatal("no unit became free")
+					}
 				}
 			})
 		}

@@ -1,7 +1,6 @@
 package interlockhttp_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -103,10 +102,10 @@ func TestLimit(t *testing.T) {
 		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
 	})
 	t.Run("after the handler has returned, its outcome cannot be stated", func(t *testing.T) {
-		var ctx context.Context
-		h := limit(t, interlock.New(nil), 1, interlock.PerDay(nil))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() }))
+		var request *http.Request
+		h := limit(t, interlock.New(nil), 1, interlock.PerDay(nil))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { request = r }))
 		serve(h, order("ann-1"))
-		if interlockhttp.Settle(ctx, interlockhttp.NotExecuted) || interlockhttp.GiveBack(ctx) {
+		if interlockhttp.Settle(request.Context(), interlockhttp.NotExecuted) || interlockhttp.GiveBack(request.Context()) {
 			t.Error("Settle or GiveBack reports true")
 		}
 		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)

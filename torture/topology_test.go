@@ -137,7 +137,7 @@ var sentinelRows = []row{
 		s.Failover()
 		f.lockAndUnlockOn(f.client, "fault:2")
 		f.unlock(hold)
-		f.wantDone(got, 5*time.Second)
+		f.wantDone(got, 30*time.Second)
 	}},
 }
 

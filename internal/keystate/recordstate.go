@@ -32,7 +32,7 @@ type record struct {
 
 func (s *recordState) Apply(c *Command, x *Effects) any {
 	s.Tombs = unexpired(s.Tombs, x.Now)
-	if r := s.Entry; r != nil && x.Now >= r.expires() && !(c.Locked && r.Attempt == c.Attempt) {
+	if r := s.Entry; r != nil && x.Now >= r.expires() && (!c.Locked || r.Attempt != c.Attempt) {
 		s.Entry = nil
 	}
 	switch c.Do {

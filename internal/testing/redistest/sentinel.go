@@ -21,7 +21,7 @@ type Sentinel struct {
 }
 
 // StartSentinel runs six processes until the test ends, and returns when the sentinels
-// know all servers and each other. A primary counts as down after half a second. The
+// know all servers and each other. A primary counts as down after a second. The
 // three servers get the arguments; the sentinels do not.
 func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	t.Helper()
@@ -66,7 +66,7 @@ func (s *Server) sentinelArguments() ([]string, error) {
 	}
 	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\n"+
 		"sentinel monitor %s %s 2\n"+
-		"sentinel down-after-milliseconds %[3]s 500\n"+
+		"sentinel down-after-milliseconds %[3]s 1000\n"+
 		"sentinel failover-timeout %[3]s 4000\n"+
 		"sentinel parallel-syncs %[3]s 2\n", s.port, s.dir, watched, s.main)
 	return []string{file, "--sentinel"}, os.WriteFile(file, []byte(text), 0o600)
@@ -193,16 +193,26 @@ func (s *Sentinel) InStep() {
 }
 
 // Failover makes the sentinels fail over, as an operator does, and returns the new
-// primary. It ends the test if that takes more than a minute.
+// primary. It ends the test if that takes more than a minute. A sentinel refuses a failover
+// shortly after the last one. It aborts one if another sentinel, which has just learned of
+// the last failover, makes the new primary a replica again. So it is asked more than once.
 func (s *Sentinel) Failover() *Server {
 	s.t.Helper()
-	old := s.Primary()
-	await(s.t, "a failover", func() (string, bool) { // sentinels refuse a failover shortly after the last one
-		reply, err := s.Watchers[0].Do("SENTINEL", "FAILOVER", watched)
-		if err != nil {
-			time.Sleep(100 * time.Millisecond)
+	old, operator := s.Primary(), s.Watchers[0]
+	await(s.t, "a failover", func() (string, bool) {
+		about, err := operator.Do("SENTINEL", "MASTER", watched)
+		f := pairs(about)
+		switch {
+		case err != nil:
+			return err.Error(), false
+		case f["port"] != strconv.Itoa(old.port):
+			return about, true
+		case !strings.Contains(f["flags"], "failover_in_progress"):
+			if reply, err := operator.Do("SENTINEL", "FAILOVER", watched); err != nil {
+				return fmt.Sprint(reply, err), false
+			}
 		}
-		return fmt.Sprint(reply, err), err == nil
+		return about, false
 	})
 	return s.Successor(old)
 }
