@@ -20,7 +20,7 @@ type backend struct {
 	name string // such as "etcd 3.7.3"
 
 	uncontended []contender
-	relayed     []contender // that hand one lock over
+	handOver    []contender // that hand one lock over
 	peer        string      // the row that the others are compared with
 
 	count func(context.Context) (counts, error)
@@ -30,8 +30,8 @@ type backend struct {
 }
 
 // startBackends starts a server of each kind at the same time. If synced is set, they sync to
-// disk before they answer. A kind that is not installed is left out and named, except in
-// continuous integration.
+// disk before they answer. If a server is not installed, startBackends prints that and
+// leaves it out; in continuous integration it returns an error.
 func startBackends(ctx context.Context, out io.Writer, synced bool) ([]*backend, error) {
 	kinds := []struct {
 		name  string
@@ -64,8 +64,9 @@ func startBackends(ctx context.Context, out io.Writer, synced bool) ([]*backend,
 	return running, nil
 }
 
-// leaveOut prints that a kind of server is not measured, and returns nil, if err says that it
-// is not installed. It returns any other error, and in continuous integration every error.
+// leaveOut handles an error of starting a server. If the server is not installed, leaveOut
+// prints that it is not measured and returns nil. Otherwise, and always in continuous
+// integration, it returns the error.
 func leaveOut(out io.Writer, kind string, err error) error {
 	missing := slices.ContainsFunc([]error{postgrestest.ErrMissing, mysqltest.ErrMissing, etcdtest.ErrMissing, zookeepertest.ErrMissing},
 		func(one error) bool { return errors.Is(err, one) })

@@ -42,7 +42,7 @@ func startEtcdBackend(_ context.Context, synced bool) (*backend, error) {
 	b := &backend{
 		name: "etcd", stop: stop, peer: etcdMutexRow,
 		uncontended: []contender{ours(onEtcdRow), etcdMutex(etcdMutexRow, m.Addr())},
-		relayed:     []contender{ours(onEtcdRow), ours(onEtcdRow+", fair", interlock.Fair()), etcdMutex(etcdMutexRow, m.Addr())},
+		handOver:    []contender{ours(onEtcdRow), ours(onEtcdRow+", fair", interlock.Fair()), etcdMutex(etcdMutexRow, m.Addr())},
 		count:       func(context.Context) (counts, error) { return countEtcd(m.Addr()) },
 	}
 	if text, err := fetch("http://" + m.Addr() + "/version"); err == nil {

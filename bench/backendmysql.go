@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/mysqltest"
 )
 
-// The rows on MariaDB.
+// The labels of MariaDB's rows in the tables of results.
 const (
 	onMySQLRow        = "Interlock on MariaDB"
 	getLockRow        = "mysql: GET_LOCK"
@@ -58,7 +58,7 @@ func startMySQLBackend(ctx context.Context, synced bool) (*backend, error) {
 	return &backend{
 		name: "MariaDB " + version, stop: stop, peer: getLockRow,
 		uncontended: []contender{ours(onMySQLRow), getLock, forUpdate},
-		relayed:     []contender{ours(onMySQLRow), ours(onMySQLRow+", fair", interlock.Fair()), getLock, forUpdate},
+		handOver:    []contender{ours(onMySQLRow), ours(onMySQLRow+", fair", interlock.Fair()), getLock, forUpdate},
 		count:       m.count,
 	}, nil
 }
@@ -66,7 +66,8 @@ func startMySQLBackend(ctx context.Context, synced bool) (*backend, error) {
 // prepare creates the database, the table of hand-written locks and the tables of the engine.
 // It returns the server's version.
 func (m *mysqlServer) prepare(ctx context.Context) (version string, err error) {
-	// The engine opens its own connections, so all connections to servers of this kind are counted.
+	// The engine takes no dialer, so the driver's dialer, which all connections share, counts
+	// the requests.
 	mysqldriver.RegisterDialContext("tcp", func(ctx context.Context, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err != nil {
@@ -91,10 +92,10 @@ func (m *mysqlServer) prepare(ctx context.Context) (version string, err error) {
 // contender returns a contender on a pool of its own.
 func (m *mysqlServer) contender(name string, on func(*sql.DB) locks) contender {
 	open := func(context.Context, string) (locks, error) {
-		// As in the engine, a statement with arguments takes one request.
 		address := strings.TrimPrefix(m.URL(benchDatabase), "mysql://")
 		user, rest, _ := strings.Cut(address, "@")
 		host, database, _ := strings.Cut(rest, "/")
+		// interpolateParams sends a statement and its arguments in one request, as the engine does.
 		db, err := sql.Open("mysql", fmt.Sprintf("%s@tcp(%s)/%s?interpolateParams=true", user, host, database))
 		if err != nil {
 			return locks{}, err
@@ -123,8 +124,8 @@ func (m *mysqlServer) count(ctx context.Context) (counts, error) {
 	return parseCounts(strings.Replace(text, "\t", "|", 1), m.requests.Load())
 }
 
-// namedLocks are hand-written locks of the server. The holder keeps a connection of the pool,
-// because the lock belongs to it.
+// namedLocks calls GET_LOCK and RELEASE_LOCK. The holder keeps its connection, because the
+// server ties the lock to the connection.
 func namedLocks(db *sql.DB) locks {
 	lock := func(ctx context.Context, key string) (func() error, error) {
 		conn, err := db.Conn(ctx)

@@ -67,7 +67,7 @@ func startPostgresBackend(ctx context.Context, synced bool) (*backend, error) {
 	return &backend{
 		name: "PostgreSQL " + version, stop: stop, peer: advisoryRow, postgres: p,
 		uncontended: []contender{ours(onPostgresRow), advisory, forUpdate},
-		relayed: []contender{
+		handOver: []contender{
 			ours(onPostgresRow), ours(onPostgresRow+", fair", interlock.Fair()), advisory, forUpdate,
 			p.contender(tryingRow, callerConns, tryingLocks),
 		},

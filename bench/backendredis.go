@@ -51,9 +51,9 @@ func startRedisBackend(ctx context.Context, synced bool) (*backend, error) {
 func (b *backend) add(name string, s *server) {
 	row := at(s.addr, interlockContender(name))
 	b.uncontended = append(b.uncontended, row)
-	b.relayed = append(b.relayed, row)
+	b.handOver = append(b.handOver, row)
 	if name == onRedisRow {
-		b.relayed = append(b.relayed, at(s.addr, interlockContender(name+", fair", interlock.Fair())))
+		b.handOver = append(b.handOver, at(s.addr, interlockContender(name+", fair", interlock.Fair())))
 	}
 }
 

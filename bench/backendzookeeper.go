@@ -42,7 +42,7 @@ func startZooKeeperBackend(_ context.Context, synced bool) (*backend, error) {
 	return &backend{
 		name: "ZooKeeper " + version, stop: stop, peer: zkLockRow,
 		uncontended: []contender{ours(onZooKeeperRow), zkLock(zkLockRow, s.Addr())},
-		relayed:     []contender{ours(onZooKeeperRow), ours(onZooKeeperRow+", fair", interlock.Fair()), zkLock(zkLockRow, s.Addr())},
+		handOver:    []contender{ours(onZooKeeperRow), ours(onZooKeeperRow+", fair", interlock.Fair()), zkLock(zkLockRow, s.Addr())},
 		count: func(context.Context) (counts, error) {
 			text := s.Ask("mntr")
 			return counts{

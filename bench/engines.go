@@ -12,8 +12,8 @@ import (
 // lock of PostgreSQL needs a connection for each.
 const maxEngineCallers = 64
 
-// measureEngines compares each engine with Interlock on Redis, and with what people use on
-// its server.
+// measureEngines compares each engine with Interlock on Redis, and with the usual
+// hand-written locks on the same server.
 func (p plan) measureEngines(ctx context.Context, out io.Writer, s *server) error {
 	all, err := startBackends(ctx, out, p.synced)
 	if err != nil {
@@ -24,8 +24,8 @@ func (p plan) measureEngines(ctx context.Context, out io.Writer, s *server) erro
 	for _, b := range all {
 		names = append(names, b.name)
 	}
-	p.maxTries = 1 // the servers' own work would count as other programs
-	fmt.Fprintf(out, "\nServers of the engines, each alone and on this machine: %s. %s\n", strings.Join(names, ", "), p.durability())
+	p.maxTries = 1 // the load of these servers would look like other programs, and cause repetitions
+	fmt.Fprintf(out, "\nServers of the engines, single nodes that all run on this machine: %s. %s\n", strings.Join(names, ", "), p.durability())
 	for _, g := range p.goroutines {
 		if g > maxEngineCallers {
 			continue
@@ -56,7 +56,7 @@ func (p plan) measureEngines(ctx context.Context, out io.Writer, s *server) erro
 // durability says what the servers do before they answer.
 func (p plan) durability() string {
 	if p.synced {
-		return "They sync to disk before they answer; only the first Redis stores nothing."
+		return "They sync to disk before they answer. The Redis of the row \"" + onRedisRow + "\" stores nothing."
 	}
 	return "None of them syncs to disk."
 }
@@ -90,46 +90,43 @@ func (p plan) measureEngineLocks(ctx context.Context, out io.Writer, s *server, 
 
 func engineTable(f *group, all []*backend, costs map[string]counts, g int, p plan) *table {
 	t := &table{
-		title: fmt.Sprintf("Engines, uncontended, keys of their own: %d goroutines", g),
-		columns: []string{"", "cycles/s", "× peer", "middle half", "× Interlock on Redis", "middle half", "p50 µs", "p99 µs",
+		title: fmt.Sprintf("Engines without contention: %d goroutines, each with its own keys", g),
+		columns: []string{"", "cycles/s", "rate / peer", "middle half", "rate / Interlock on Redis", "middle half", "p50 µs", "p99 µs",
 			"requests/cycle", "transactions/cycle", "syncs/cycle"},
 	}
 	for _, r := range f.rows {
-		peer, redis := ratios(r, f.find(peerOf(all, r.name))), ratios(r, f.find(onRedisRow))
+		peer, redis := ratios(r.rate, f.rates(peerOf(all, r.name))), ratios(r.rate, f.rates(onRedisRow))
 		t.add(append([]string{
 			r.name, thousands(median(r.rate)), ratio(peer), half(peer, "%.2f"), ratio(redis), half(redis, "%.2f"),
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
 		}, costs[r.name].cells()...)...)
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. The peer is the other row on the same server; of PostgreSQL, "+
-		"%s, of MariaDB, %s.%s", p.rounds, p.slice, advisoryRow, getLockRow, f.failureText())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. The peer is the other row on the same server. PostgreSQL's peer "+
+		"is %s, and MariaDB's is %s. The middle half is the range between the quartiles.%s", p.rounds, p.slice, advisoryRow, getLockRow, f.failureText())
 	return t
 }
 
 // peerOf returns the row that a row is compared with on its own server.
 func peerOf(all []*backend, name string) string {
 	for _, b := range all {
-		if slices.ContainsFunc(slices.Concat(b.uncontended, b.relayed), func(c contender) bool { return c.name == name }) {
+		if slices.ContainsFunc(slices.Concat(b.uncontended, b.handOver), func(c contender) bool { return c.name == name }) {
 			return b.peer
 		}
 	}
 	return ""
 }
 
-// ratios returns the ratio of the rates of two rows in each round.
-func ratios(r, base *row) []float64 {
-	if base == nil {
-		return nil
-	}
+// ratios returns the ratio of two rows' values in each round.
+func ratios(values, base []float64) []float64 {
 	var all []float64
-	for i := range min(len(r.rate), len(base.rate)) {
-		all = append(all, r.rate[i]/base.rate[i])
+	for i := range min(len(values), len(base)) {
+		all = append(all, values[i]/base[i])
 	}
 	return all
 }
 
-// A relayed is a row of the table about hand-overs.
-type relayed struct {
+// A handOverRow is a row of the table about hand-overs.
+type handOverRow struct {
 	name    string
 	times   histogram
 	medians []float64 // of each round, in µs
@@ -138,7 +135,7 @@ type relayed struct {
 // measureRelays measures how long a lock takes from one client to another.
 func (p plan) measureRelays(ctx context.Context, out io.Writer, all []*backend) error {
 	var (
-		rows   []*relayed
+		rows   []*handOverRow
 		relays []*relay
 	)
 	defer func() {
@@ -147,12 +144,12 @@ func (p plan) measureRelays(ctx context.Context, out io.Writer, all []*backend) 
 		}
 	}()
 	for _, b := range all {
-		for _, c := range selected(b.relayed, p.only) {
+		for _, c := range selected(b.handOver, p.only) {
 			r, err := openRelay(ctx, c, fmt.Sprintf("bench:relay:%d", len(relays)), p.relayHold)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
-			rows, relays = append(rows, &relayed{name: c.name}), append(relays, r)
+			rows, relays = append(rows, &handOverRow{name: c.name}), append(relays, r)
 		}
 	}
 	for _, r := range relays { // connect the second clients, too
@@ -174,7 +171,7 @@ func (p plan) measureRelays(ctx context.Context, out io.Writer, all []*backend) 
 }
 
 // measure passes the lock a number of times.
-func (y *relayed) measure(ctx context.Context, r *relay, passes int) error {
+func (y *handOverRow) measure(ctx context.Context, r *relay, passes int) error {
 	var times histogram
 	for range passes {
 		took, err := r.pass(ctx)
@@ -188,22 +185,21 @@ func (y *relayed) measure(ctx context.Context, r *relay, passes int) error {
 	return nil
 }
 
-func relayTable(rows []*relayed, all []*backend, p plan) *table {
+func relayTable(rows []*handOverRow, all []*backend, p plan) *table {
 	t := &table{
 		title:   "Engines, hand-over of one key between two clients",
-		columns: []string{"", "p50 µs", "p99 µs", "time × peer", "middle half", "time × Interlock on Redis", "middle half"},
+		columns: []string{"", "p50 µs", "p99 µs", "time / peer", "middle half", "time / Interlock on Redis", "middle half"},
 	}
-	find := func(name string) *row {
+	find := func(name string) []float64 {
 		for _, y := range rows {
 			if y.name == name {
-				return &row{rate: y.medians}
+				return y.medians
 			}
 		}
 		return nil
 	}
 	for _, y := range rows {
-		own := &row{rate: y.medians}
-		peer, redis := ratios(own, find(peerOf(all, y.name))), ratios(own, find(onRedisRow))
+		peer, redis := ratios(y.medians, find(peerOf(all, y.name))), ratios(y.medians, find(onRedisRow))
 		t.add(y.name, micros(y.times.at(0.5)), micros(y.times.at(0.99)), ratio(peer), half(peer, "%.2f"), ratio(redis), half(redis, "%.2f"))
 	}
 	t.remark = fmt.Sprintf("%d rounds of %d hand-overs, each after a hold of %v; no two holds overlapped (the program would have failed). "+

@@ -147,7 +147,7 @@ func TestCountCycles(t *testing.T) {
 }
 
 func TestRatios(t *testing.T) {
-	r, base := &row{rate: []float64{2, 9, 8}}, &row{rate: []float64{1, 3, 16}}
+	r, base := []float64{2, 9, 8}, []float64{1, 3, 16}
 	if got := fmt.Sprint(ratios(r, base)); got != "[2 3 0.5]" {
 		t.Errorf("ratios %s, want those of the same rounds: [2 3 0.5]", got)
 	}
@@ -156,7 +156,7 @@ func TestRatios(t *testing.T) {
 	}
 	all := []*backend{
 		{peer: "a's peer", uncontended: []contender{{name: "a"}}},
-		{peer: "b's peer", relayed: []contender{{name: "b"}}},
+		{peer: "b's peer", handOver: []contender{{name: "b"}}},
 	}
 	for name, want := range map[string]string{"a": "a's peer", "b": "b's peer", "c": ""} {
 		if got := peerOf(all, name); got != want {

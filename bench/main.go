@@ -58,10 +58,10 @@ type plan struct {
 
 	synced  bool // the servers of the part "engines" sync to disk
 	counted int  // cycles per goroutine whose requests are counted
-	passes  int  // of a relayed lock, per round
+	passes  int  // hand-overs of a lock, per round
 	relays  int  // rounds of those
 
-	// A holder of a relayed lock keeps it for so long. etcd tells a new watcher of changes
+	// A holder keeps a lock that is handed over for so long. etcd tells a new watcher of changes
 	// after at most 100 ms.
 	relayHold time.Duration
 }

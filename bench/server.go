@@ -27,7 +27,7 @@ type server struct {
 	// control is a separate connection for commands that are not measured.
 	control *redis.Client
 
-	idleLoops *idleLoops // nil if processors may sleep
+	idleLoops *idleLoops // busy loops at idle priority that keep processors awake; nil if not used
 }
 
 // start runs redis-server with further arguments. server.end kills it; on Linux it is also

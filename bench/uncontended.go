@@ -79,6 +79,14 @@ func (f *group) closeAll() {
 	}
 }
 
+// rates returns the rates of the row with the given name; none if it was not measured.
+func (f *group) rates(name string) []float64 {
+	if r := f.find(name); r != nil {
+		return r.rate
+	}
+	return nil
+}
+
 // find returns the row with the given name, or nil.
 func (f *group) find(name string) *row {
 	for _, r := range f.rows {

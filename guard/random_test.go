@@ -24,7 +24,7 @@ var (
 	seeds = flag.Int("guard.seeds", 200, "how many random histories of guards to try")
 	seed  = flag.Uint64("guard.seed", 0, "run only the history with this seed, and log its events")
 
-	ghosts = flag.Bool("guard.ghosts", true, "fail if the outcome of work that never began is unknown")
+	failUnbegun = flag.Bool("guard.unbegun", true, "fail if the outcome of work that never began is unknown")
 )
 
 // TestRandom runs two or three processes for some minutes of virtual time, with random
@@ -82,8 +82,8 @@ type history struct {
 	guards     []*guard.Guard[string]
 	closed     []atomic.Bool
 	outcomes   []*outcome
-	stepped    bool // clocks are set
-	duplicated bool // settlements may arrive twice; if nothing is kept, the second answer is AlreadyFree
+	stepped    bool // the history sets clocks ahead
+	duplicated bool // the engine may execute a settlement twice and send the second reply: AlreadyFree if nothing is kept
 }
 
 func (h *history) logf(format string, args ...any) {
@@ -177,9 +177,9 @@ var (
 )
 
 // job returns random work on the i-th key.
-func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context) (string, error) {
+func (h *history) job(r *rand.Rand, g, i int, payload string) func(context.Context) (string, error) {
 	f, choice, before, after := h.outcomes[i], r.IntN(12), span(r, pick(r, time.Second, 10*time.Second, time.Minute)), span(r, time.Second)
-	v := fmt.Sprintf("k%d/%s/%d", i, about, r.Uint32())
+	v := fmt.Sprintf("k%d/%s/%d", i, payload, r.Uint32())
 	return func(ctx context.Context) (string, error) {
 		f.enter()
 		defer f.leave()
@@ -187,7 +187,7 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 			h.errorf("work of guard %d begins after Close has returned", g)
 		}
 		h.logf("guard %d works on k%d, how %d", g, i, choice)
-		if choice == 0 { // ignores its context; a resolver would look for the effect too early
+		if choice == 0 { // ignores its context. With a resolver it is declined: the resolver would look before the effect
 			if h.policy.OnUnknown == guard.Resolve {
 				return "", errDeclined
 			}
@@ -228,10 +228,10 @@ func (h *history) call(r *rand.Rand) {
 			panic(p)
 		}
 	}()
-	g, i, about := r.IntN(len(h.guards)), r.IntN(len(h.outcomes)), pick(r, "", "a", "a", "a", "b")
+	g, i, payload := r.IntN(len(h.guards)), r.IntN(len(h.outcomes)), pick(r, "", "a", "a", "a", "b")
 	key := h.key(i)
-	if about != "" {
-		key = key.For([]byte(about))
+	if payload != "" {
+		key = key.For([]byte(payload))
 	}
 	ctx := h.t.Context()
 	if r.IntN(3) == 0 {
@@ -244,7 +244,7 @@ func (h *history) call(r *rand.Rand) {
 		defer timer.Stop()
 		ctx = inner
 	}
-	job := h.job(r, g, i, about)
+	job := h.job(r, g, i, payload)
 	var v string
 	var err error
 	if r.IntN(4) > 0 {
@@ -252,15 +252,15 @@ func (h *history) call(r *rand.Rand) {
 	} else {
 		v, err = h.transact(ctx, h.guards[g], h.outcomes[i], key, job)
 	}
-	h.logf("guard %d k%d/%s: %q, %v", g, i, about, v, err)
+	h.logf("guard %d k%d/%s: %q, %v", g, i, payload, v, err)
 	if err != nil {
 		return
 	}
 	part := strings.Split(v, "/")
 	if len(part) != 3 || part[0] != fmt.Sprintf("k%d", i) {
 		h.errorf("a caller for k%d got %q, the result of another key", i, v)
-	} else if about != "" && part[1] != "" && part[1] != about {
-		h.errorf("a caller for k%d/%s got %q, the result of another payload", i, about, v)
+	} else if payload != "" && part[1] != "" && part[1] != payload {
+		h.errorf("a caller for k%d/%s got %q, the result of another payload", i, payload, v)
 	}
 	if truth, happened, _ := h.outcomes[i].truth(); !happened || truth != v {
 		h.errorf("a caller got %q, but the true result is %q, happened: %v", v, truth, happened)
@@ -420,7 +420,7 @@ func (h *history) settled() {
 			h.errorf("Lookup of k%d = %v, still working: %v; want nil and false", i, err, busy)
 		case s.State == engine.Running:
 			h.errorf("k%d is still running, for %v", i, s.Left)
-		case *ghosts && !h.stepped && s.State == engine.Unknown && f.began == 0:
+		case *failUnbegun && !h.stepped && s.State == engine.Unknown && f.began == 0:
 			h.errorf("the outcome of k%d is unknown, but its work never began", i)
 		case f.stored && s.State != engine.Done:
 			h.errorf("k%d is %v, but Complete has succeeded", i, s.State)

@@ -106,7 +106,7 @@ var forceReleaseLaws = []Law{
 			b.releases(c, engine.Released)
 		})
 	}},
-	{"force-release", "a renewal after another loss does not fail as revoked", func(b *testbed) {
+	{"force-release", "a renewal by a holder that released before does not fail as revoked", func(b *testbed) {
 		b.inspector()
 		a, c := b.ask(ann), b.ask(bob)
 		b.granted(a)
@@ -258,7 +258,7 @@ var forceReleaseLaws = []Law{
 		b.notified(wakeOne)
 		b.notified(wakeTwo)
 	}},
-	{"force-release", "a forced release of any kind notifies the client", func(b *testbed) {
+	{"force-release", "a forced release of a lock of any kind notifies the holder's client", func(b *testbed) {
 		wake, stop := b.inspector().Watch(b.client(1))
 		defer stop()
 		b.notified(wake)
@@ -328,7 +328,7 @@ func (b *testbed) queueForFreeLock(ask func(holder string) engine.Request) []eng
 	return queue
 }
 
-// forceRelease releases the lock of most laws by force.
+// forceRelease releases the lock named k by force.
 func (b *testbed) forceRelease() engine.Lock {
 	l, err := b.inspector().ForceRelease(b.ctx, b.prefix+"k")
 	if err != nil {

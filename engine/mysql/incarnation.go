@@ -48,9 +48,9 @@ func (e *Engine) uptime(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, err
 }
 
-// starts are the starts of servers. A server tells how long it has been running, in whole
+// serverStarts are the times at which servers started. A server tells how long it has been running, in whole
 // seconds, so its start seems to be a little different each time.
-type starts struct {
+type serverStarts struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
@@ -59,7 +59,7 @@ type starts struct {
 const sameStart = 2 * time.Second
 
 // id returns a name for a run of a server.
-func (x *starts) id(server string, started time.Time) string {
+func (x *serverStarts) id(server string, started time.Time) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.seen == nil {

@@ -16,8 +16,8 @@
 // longer. One server at a time must take all writes: in a group with several primaries,
 // such as Galera, fences need not rise.
 //
-// GET_LOCK is not used. Its locks live as long as a connection: a proxy or a dropped
-// connection releases or keeps them, and they have no fence.
+// GET_LOCK is not used. Its locks belong to a connection: a dropped connection releases them,
+// and a connection that a proxy keeps open keeps them. They have no fence.
 package mysql
 
 import (
@@ -57,16 +57,16 @@ type Engine struct {
 	id    string // names this engine among the listeners of a lock
 	dials *atomic.Uint64
 
-	checked  atomic.Bool   // the schema has the right version
-	checking chan struct{} // holds an element while a call checks the version
-	packet   atomic.Int64  // the largest statement that the server and the driver accept, in bytes
-	rollsAll atomic.Bool   // the server rolls back a transaction after a wait for a lock
+	checked           atomic.Bool   // the schema has the right version
+	checking          chan struct{} // holds an element while a call checks the version
+	packet            atomic.Int64  // the largest statement that the server and the driver accept, in bytes
+	rollbackOnTimeout atomic.Bool   // innodb_rollback_on_timeout is on: a lock wait timeout rolls back the whole transaction
 
 	beforeCommit atomic.Pointer[func()] // for tests of faults
 
 	queues  keystate.Queues
 	notices notices
-	starts  starts
+	starts  serverStarts
 	calls   trace.Hooks[engine.ServerCall]
 
 	tasks   keystate.Tasks
@@ -180,6 +180,6 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	return ask[int](ctx, e, keystate.Locks, r.Key, c)
 }
 
-// lockWait is how long a call waits for a row that another transaction has locked: half of
-// its time, so that the refusal arrives in time.
+// lockWait is how long a statement waits for a row that another transaction has locked: half
+// of the engine's timeout, so that the server's refusal arrives before the call times out.
 func (e *Engine) lockWait() time.Duration { return e.timeout / 2 }

@@ -50,7 +50,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 		_ = e.Close()
 		return nil, err
 	}
-	e.tasks.Start(e.sweepNow)
+	e.tasks.Start(e.sweepLoop)
 	return e, nil
 }
 

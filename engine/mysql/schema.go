@@ -106,16 +106,16 @@ func (e *Engine) installed(ctx context.Context, q querier) (found int64, err err
 	}
 	defer rows.Close() //nolint:errcheck // Err has its error
 	var (
-		packet   int64
-		rollsAll bool
+		packet            int64
+		rollbackOnTimeout bool
 	)
 	for rows.Next() {
-		if err := rows.Scan(&found, &packet, &rollsAll); err != nil {
+		if err := rows.Scan(&found, &packet, &rollbackOnTimeout); err != nil {
 			return 0, err
 		}
 	}
 	e.packet.Store(min(packet, maxPacket))
-	e.rollsAll.Store(rollsAll)
+	e.rollbackOnTimeout.Store(rollbackOnTimeout)
 	return found, rows.Err()
 }
 

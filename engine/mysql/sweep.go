@@ -13,8 +13,8 @@ const (
 	sweepRows  = 200              // how many at once
 )
 
-// sweepNow deletes expired rows from time to time until the engine is closed.
-func (e *Engine) sweepNow() {
+// sweepLoop deletes expired rows every 5 to 15 s until the engine is closed.
+func (e *Engine) sweepLoop() {
 	for {
 		timer := time.NewTimer(sweepEvery/2 + rand.N(sweepEvery))
 		select {

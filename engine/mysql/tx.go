@@ -173,7 +173,7 @@ func (x transaction) ready(ctx context.Context) error {
 	if err := x.engine.ready(ctx); err != nil {
 		return err
 	}
-	if x.engine.rollsAll.Load() {
+	if x.engine.rollbackOnTimeout.Load() {
 		return errRollsAll
 	}
 	return nil

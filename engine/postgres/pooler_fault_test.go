@@ -22,8 +22,8 @@ type failingPooler struct {
 	crashes atomic.Bool            // the next answer of the server is lost
 }
 
-// startFailingPooler returns a pooler, and the URL of the database behind it. Each call is
-// one request.
+// startFailingPooler returns a pooler, and the URL of the database behind it. With the mode
+// exec, each call of the engine is one request, so the next answer is that of the call.
 func startFailingPooler(t testing.TB, url, server string) (*failingPooler, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,7 +19,8 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseR
 // outcomes are the codes of the functions release and settle.
 var outcomes = map[int64]engine.Outcome{1: engine.Released, 2: engine.AlreadyFree, 3: engine.NotYours}
 
-// release ends a hold. With the lifetime of a tombstone it abandons the attempt.
+// release ends a hold. If tombstone is positive, it also abandons the attempt: the server
+// refuses it for that many µs.
 func (e *Engine) release(ctx context.Context, name string, r *engine.Request, tombstone int64) (engine.ReleaseResult, error) {
 	if err := e.usable(ctx); err != nil {
 		return engine.ReleaseResult{}, err
@@ -36,7 +37,7 @@ func (e *Engine) release(ctx context.Context, name string, r *engine.Request, to
 	if code == codeLocked {
 		return engine.ReleaseResult{}, lockedError(s)
 	}
-	// This process may be subscribed without a waiter.
+	// Do not count this process if its subscription has outlived its last waiter.
 	if listeners > 0 && e.notices.idle(topic("l0", r.Key)) {
 		listeners--
 	}

@@ -52,7 +52,7 @@ func TestALazyEngine(t *testing.T) {
 		awaitWake(t, wake)
 	})
 
-	t.Run("publishes with the command that its cluster supports, from the first call on", func(t *testing.T) {
+	t.Run("uses SPUBLISH from the first release on, if its cluster supports it", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartNode(t, "--cluster-config-file", "kept.conf")
 		eager := openURL(t, "redis+cluster://"+s.Addr())

@@ -25,10 +25,11 @@ end
 -- counts as lost. It returns:
 --   first, kept_until  the first waiter, and when its reservation expires
 --   expired            waiters before it whose reservation has expired
---   lost               waiters whose reservation expired one lease ago, or is missing
+--   lost               waiters without a reservation, whose reservation expired at least its
+--                      length ago, or who are of Redisson and reserve implausibly long
 --   shortened          waiters whose reservation is too long because the clock was
 --                      set back: name, new expiry, name, …
---   incomplete         none of the positions read is first, and there may be more
+--   incomplete         all waiters read are expired or lost, and there may be more
 local function scan_front(queue, asking, leaving)
   local seen = {expired = {}, lost = {}, shortened = {}}
   local names = redis.call(queue.list and 'LRANGE' or 'ZRANGE', queue.key, 0, window - 1)
@@ -40,7 +41,7 @@ local function scan_front(queue, asking, leaving)
   end
   local expiries = redis.call('ZMSCORE', queue.expiries, unpack(names))
   local leases = redis.call('HMGET', queue.leases, unpack(names))
-  local behind_redisson = false -- such reservations are extended; see redisson_margin
+  local behind_redisson = false -- reservations behind a waiter of Redisson have a margin
   for i, name in ipairs(names) do
     local expiry, length = tonumber(expiries[i]), tonumber(leases[i])
     if expiry and length and expiry > ms + length and not behind_redisson then
@@ -115,11 +116,11 @@ local function has_redisson(queue)
 end
 
 -- redisson_margin returns by how many ms a reservation must be extended, given the
--- number of waiters ahead. For each of its waiters, Redisson adds the waiter's wait to
--- the expiry of the waiter before it. When the waiter is served or gives up, Redisson
--- subtracts its wait from all other expiries. Without a margin, waiters behind it would
--- then lose their positions. How long Redisson's waiter has waited is unknown, but not
--- longer than its reservation, which is the margin.
+-- number of waiters ahead. Redisson sets a waiter's expiry to the expiry of the waiter
+-- ahead plus its own wait. When that waiter is served or gives up, Redisson subtracts
+-- its wait from every other expiry. Without a margin, our waiters behind it would then
+-- lose their positions. Redisson does not store the wait. The margin is an upper bound:
+-- the rest of the reservation of the last Redisson waiter ahead, plus Redisson's default wait.
 local function redisson_margin(queue, ahead)
   if not has_redisson(queue) then
     return 0
@@ -162,8 +163,8 @@ local function trim_redisson(queue)
 end
 
 -- reserve keeps the position of name for length ms from now, plus a margin for
--- Redisson. The keys of the queues, which share their reservations, last at least
--- twice as long.
+-- Redisson. The queues share the keys of their reservations. All of their keys expire
+-- in 2 * length ms at the earliest.
 local function reserve(queues, name, length, margin)
   local expiries, leases = queues[1].expiries, queues[1].leases
   redis.call('ZADD', expiries, string.format('%.0f', ms + length + (margin or 0)), name)

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A fencer is a wrapper whose calls can be made to fail.
+// A fencer injects faults into Raise.
 type fencer struct {
 	faulty *Faulty
 	inner  engine.Fencer
@@ -21,7 +21,7 @@ func (n *fencer) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 	return err
 }
 
-// incarnations is a wrapper whose calls can be made to fail.
+// incarnations injects faults into Incarnation. Connections is passed through.
 type incarnations struct {
 	faulty *Faulty
 	inner  engine.Incarnations
