@@ -46,6 +46,8 @@ func openEngine(ctx context.Context, url string) (closer, error) {
 type target struct {
 	addr string // host and port
 	url  string // without parameters of the engine
+
+	kill, restart func(t *testing.T)
 }
 
 // through returns the URL of the server by way of a proxy, with parameters.
@@ -68,11 +70,11 @@ var startTarget = map[string]func(t *testing.T) target{
 	},
 	"etcd": func(t *testing.T) target {
 		m := etcdtest.Start(t)
-		return target{m.Addr(), m.URL()}
+		return target{m.Addr(), m.URL(), func(*testing.T) { m.Kill() }, func(*testing.T) { m.Restart() }}
 	},
 	"ZooKeeper": func(t *testing.T) target {
 		s := zookeepertest.Start(t)
-		return target{s.Addr(), s.URL()}
+		return target{s.Addr(), s.URL(), func(*testing.T) { s.Kill() }, func(t *testing.T) { s.Restart(t) }}
 	},
 }
 
@@ -82,7 +84,7 @@ func migrated(t *testing.T, d *postgrestest.Database) target {
 	if _, err := postgres.Migrate(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
-	return target{d.Server.Addr(), d.URL()}
+	return target{d.Server.Addr(), d.URL(), func(t *testing.T) { d.Server.Kill(t) }, func(t *testing.T) { d.Server.Restart(t) }}
 }
 
 // migratedMySQL creates the tables of the engine in a database.
@@ -91,5 +93,5 @@ func migratedMySQL(t *testing.T, d *mysqltest.Database) target {
 	if _, err := mysql.Migrate(t.Context(), d.URL()); err != nil {
 		t.Fatal(err)
 	}
-	return target{d.Server.Addr(), d.URL()}
+	return target{d.Server.Addr(), d.URL(), func(t *testing.T) { d.Server.Kill(t) }, func(t *testing.T) { d.Server.Restart(t) }}
 }
