@@ -3,12 +3,16 @@ package zookeeper_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest/history"
 	"github.com/interlock-go/interlock/engine/zookeeper"
 	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
@@ -129,6 +133,7 @@ func TestEnsemble(t *testing.T) {
 			return err == nil
 		})
 	})
+	t.Run("while leaders die there is one holder at a time", func(t *testing.T) { contendAtEnsemble(t, ensemble) })
 	t.Run("a probe reports the servers and their roles", func(t *testing.T) {
 		h, err := e.Probe(t.Context())
 		if err != nil || h.Topology != engine.Ensemble || len(h.Nodes) != 3 {
@@ -151,6 +156,51 @@ func TestEnsemble(t *testing.T) {
 			t.Errorf("through one of the servers: %+v, %v; want an ensemble", h, err)
 		}
 	})
+}
+
+// contendAtEnsemble lets the clients of three engines compete for a lock while leaders are
+// killed. At most one holds it at a time, and fences rise.
+func contendAtEnsemble(t *testing.T, ensemble *zookeepertest.Ensemble) {
+	const wanted = 100
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // elections take long on a busy machine
+	defer cancel()
+	var (
+		log    history.Log
+		all    sync.WaitGroup
+		grants atomic.Int64
+	)
+	for n := range 3 {
+		client := interlock.New(open(t, ensemble.URL(), zookeeper.Session(2*time.Second)))
+		t.Cleanup(func() { _ = client.Close(context.Background()) })
+		for actor := range 2 {
+			all.Go(func() {
+				by := history.Event{Key: key(t), Actor: fmt.Sprint("p", n, ".", actor), Process: fmt.Sprint("p", n)}
+				for ctx.Err() == nil {
+					if enter(ctx, client, &log, by, actor == 1) {
+						grants.Add(1)
+					}
+				}
+			})
+		}
+	}
+	for range 2 {
+		before := grants.Load()
+		leader := ensemble.Leader()
+		leader.Kill()
+		for ctx.Err() == nil && grants.Load() < before+wanted/2 { // the other two go on
+			pause(ctx, 10*time.Millisecond)
+		}
+		leader.Restart(t)
+		ensemble.AwaitAll()
+	}
+	cancel()
+	all.Wait()
+	if err := history.Check(log.Events()).Err(); err != nil {
+		t.Error(err)
+	}
+	if n := grants.Load(); n < wanted {
+		t.Errorf("%d grants after two leaders died, want at least %d", n, wanted)
+	}
 }
 
 // lockAtEveryServer requires that a lock and its release are seen at every server at
