@@ -153,7 +153,20 @@ func commands(t *testing.T, url, name string) {
 	start(t, nil, "demo", "--no-page", "--n=10", "--engine", url).expect(t, 0, name, "verdict: placed once")
 
 	o := startService(t)
-	g := startGateway(t, "serve", "--config", file(t, "engine: '%[2]s'\nlisten: 127.0.0.1:0\nto: %[1]s\nprincipal: none\nadmin: 127.0.0.1:0\n"+serviceRules, o.URL, url))
+	config := "engine: '%[2]s'\nlisten: 127.0.0.1:0\nto: %[1]s\nprincipal: none\nadmin: 127.0.0.1:0\n" + serviceRules
+	const limit = "  - match: GET /reports/{id}\n    limit: reports:{path.id}\n    rate: 2/1h\n"
+	if strings.HasPrefix(url, "etcd:") { // no quotas
+		start(t, nil, "serve", "--config", file(t, config+limit, o.URL, url)).expect(t, 1, "needs another engine")
+	} else {
+		config += limit
+	}
+	g := startGateway(t, "serve", "--config", file(t, config, o.URL, url))
+	if !strings.HasPrefix(url, "etcd:") {
+		g.get(g.url+"/reports/7").want(t, 200)
+		g.get(g.url+"/reports/7").want(t, 200)
+		g.get(g.url+"/reports/7").want(t, 429, "quota_exceeded")
+		g.get(g.url+"/reports/8").want(t, 200)
+	}
 	g.post("/orders", "an-order-number-0001").want(t, 201)
 	g.post("/orders", "an-order-number-0001").want(t, 201)
 	if n := o.ran("an-order-number-0001"); n != 1 {
