@@ -6,13 +6,13 @@ import "sync"
 // change; a change of an outdated one is refused by the server, and repeated.
 const maxCached = 10_000
 
-// A cache holds the documents that this engine has written, as they were then.
+// A cache holds the documents that this engine has written, as it has last seen them.
 type cache struct {
 	mu    sync.Mutex
 	nodes map[string]*node // by path
 }
 
-// get returns a document as this engine has left it, or nil.
+// get returns a document as this engine has last seen it, or nil.
 func (c *cache) get(path string) *node {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,12 +96,15 @@ func (e *Engine) clean() {
 	}
 }
 
-// tidy removes a document if nothing is left in it, or schedules it again.
+// tidy removes a document if nothing is left in it, or schedules it again. A document that
+// another engine has changed meanwhile is left to that engine.
 func (e *Engine) tidy(ctx context.Context, d documentName) {
+	path := e.path(d.dir, d.key)
+	before := e.cache.get(path)
 	if _, err := e.run(ctx, d.dir, d.key, keystate.Command{Do: keystate.DoTidy}); errors.Is(err, errClosed) {
 		return
 	}
-	if n := e.cache.get(e.path(d.dir, d.key)); n != nil {
+	if n := e.cache.get(path); n != nil && before != nil && n.at == before.at {
 		e.cleaner.schedule(d.dir, d.key, n)
 	}
 }

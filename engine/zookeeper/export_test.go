@@ -2,12 +2,25 @@ package zookeeper
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/keystate"
 )
 
 // Sweep removes the documents in which everything has expired.
 func (e *Engine) Sweep() { e.sweep(context.Background()) }
+
+// Tidy looks at all scheduled documents now.
+func (e *Engine) Tidy() {
+	e.cleaner.mu.Lock()
+	due := slices.Collect(maps.Keys(e.cleaner.due))
+	clear(e.cleaner.due)
+	e.cleaner.mu.Unlock()
+	for _, d := range due {
+		e.tidy(context.Background(), d)
+	}
+}
 
 // Parse parses a URL and returns its servers, root and user.
 func Parse(url string) (hosts []string, root, user string, _ error) {

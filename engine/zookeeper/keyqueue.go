@@ -104,7 +104,19 @@ func (r *round) refresh(ctx context.Context) error {
 		return readFailure(r.key, err)
 	}
 	r.at, r.fresh = at, true
+	r.seen()
 	return nil
+}
+
+// seen updates the cache after a read. If the document is gone, another engine has removed
+// it, and the cleaner has nothing left to do.
+func (r *round) seen() {
+	if r.node == nil {
+		r.e.cache.drop(r.path)
+		r.e.cleaner.cancel(r.dir, r.key)
+	} else if r.e.cache.get(r.path) != nil { // a document that was only read is not kept
+		r.e.cache.put(r.path, r.node)
+	}
 }
 
 // reread reads the document after a conflict. The server that answers has seen the
@@ -121,6 +133,7 @@ func (r *round) reread() error {
 		}
 	}
 	r.node, r.fresh = n, false
+	r.seen()
 	if n != nil && n.at.ID > r.at.ID {
 		r.at = n.at
 	}
