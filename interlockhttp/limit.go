@@ -116,10 +116,10 @@ func (q *request) refuseLimit(p *Problem) {
 	q.next.ServeHTTP(q.w, q.Request)
 }
 
-// refuseUnexecuted sends a problem, and makes the limits around this middleware give their units
-// back.
+// refuseUnexecuted sends a problem, and states for the middleware around this one that nothing
+// was executed: limits give their units back, and a guard does not keep the problem.
 func (q *request) refuseUnexecuted(p *Problem) {
-	settleUnits(q.Context(), NotExecuted)
+	Settle(q.Context(), NotExecuted)
 	q.settings.sendProblem(q.w, q.Request, p)
 }
 

@@ -101,6 +101,48 @@ func TestLimit(t *testing.T) {
 		}
 		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
 	})
+	t.Run("a handler whose call was not sent gives its unit back", func(t *testing.T) {
+		got := guard.NotExecuted(errors.New("no route"))
+		h := limit(t, interlock.New(nil), 1, interlock.PerDay(nil))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !interlockhttp.SettleError(r.Context(), got) {
+				t.Error("SettleError found no request")
+			}
+			w.WriteHeader(http.StatusTeapot)
+		}))
+		for range 2 {
+			if a := serve(h, order("ann-1")); a.status != http.StatusTeapot {
+				t.Errorf("the response is %d, want 418", a.status)
+			}
+		}
+		got = errors.New("sold out")
+		serve(h, order("ann-1"))
+		serve(h, order("ann-1")).problem(429, interlockhttp.QuotaExceeded)
+	})
+	t.Run("a guard does not keep the refusal of an inner limit or lock", func(t *testing.T) {
+		c := interlock.New(nil)
+		once, err := interlockhttp.Once(c, guard.Policy{Name: "orders", Scope: guard.Global, OnError: guard.Keep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stock, err := interlockhttp.Lock(c, "stock", interlockhttp.Header("X-Stock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := once.Wrap(limit(t, c, 1, interlock.PerDay(nil))(stock(created)))
+		send := func(user, item string) response {
+			r := order(user)
+			r.Header.Set("Idempotency-Key", "key-0123456789abcdef")
+			if item != "" {
+				r.Header.Set("X-Stock", item)
+			}
+			return serve(h, r)
+		}
+		send("", "").problem(400, interlockhttp.KeyMissing)
+		send("ann-1", "").problem(400, interlockhttp.KeyMissing)
+		if a := send("ann-1", "shoes"); a.status != http.StatusCreated {
+			t.Errorf("the corrected request gets %d, want 201", a.status)
+		}
+	})
 	t.Run("after the handler has returned, its outcome cannot be stated", func(t *testing.T) {
 		var request *http.Request
 		h := limit(t, interlock.New(nil), 1, interlock.PerDay(nil))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { request = r }))

@@ -67,11 +67,11 @@ func Settle(ctx context.Context, o Outcome) bool {
 // the status decides. See [guard.Classify] and [guard.Policy.Classify]. SettleError reports
 // false in the same cases as [Settle].
 func SettleError(ctx context.Context, err error) bool {
-	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
-	if d == nil {
-		return false
+	classify := guard.Classify
+	if d, _ := ctx.Value(outcomeKey{}).(*outcomeContext); d != nil {
+		classify = d.middleware.guard.Classify
 	}
-	switch d.middleware.guard.Classify(err) {
+	switch classify(err) {
 	case guard.ClassNotSent:
 		return Settle(ctx, NotExecuted)
 	case guard.ClassUnknown:
