@@ -34,8 +34,9 @@ import (
 // were Free, because the rollback undoes the record, too. OnDown has no effect: without the
 // database there is no work either. But while the engine is down, a [Guard.Do] with OnDown
 // Open or Local may repeat the work. A duplicate of a transaction that has not ended waits for
-// its end if OnDuplicate is Wait, and is refused otherwise. Effects outside of the database
-// are not part of the transaction; use [Guard.Do] for those.
+// its end if OnDuplicate is Wait, and is refused otherwise. A duplicate of a [Guard.Do] that is
+// running is refused at once, so that it does not keep its transaction open. Effects outside of
+// the database are not part of the transaction; use [Guard.Do] for those.
 func (g *Guard[T]) DoTx(ctx context.Context, tx engine.Tx, key Key, fn func(context.Context) (T, error)) (T, error) {
 	w := &txWork[T]{guard: g, tx: tx, call: call{core: g.core, key: key, start: time.Now(), askedEngine: true}}
 	g.tasks.Begin() // Close waits for this call
@@ -47,16 +48,15 @@ func (g *Guard[T]) DoTx(ctx context.Context, tx engine.Tx, key Key, fn func(cont
 	}
 	g.stats.running.Add(1)
 	defer g.stats.running.Add(-1)
-	ending := Freed // unless the work returns: the caller rolls back
-	defer func() { w.report(ctx, ending, err) }()
-	if v, err = fn(w.context(ctx)); err != nil {
-		return v, err
+	ending, why := Freed, error(nil) // unless the work returns: the caller rolls back
+	defer func() { w.report(ctx, ending, why) }()
+	if v, why = fn(w.context(ctx)); why != nil {
+		return v, why
 	}
-	if err = w.complete(ctx, v); err != nil {
+	if ending, why, err = w.complete(ctx, v); err != nil {
 		var zero T
 		return zero, err
 	}
-	ending = Completed
 	return v, nil
 }
 
@@ -152,7 +152,8 @@ func (w *txWork[T]) resolve(ctx context.Context) (v T, replayed bool, err error)
 		case err != nil:
 			return v, false, k.unknown(*before, err)
 		case happened:
-			return v, true, w.complete(ctx, v)
+			_, _, err := w.complete(ctx, v)
+			return v, true, err
 		}
 	}
 	if k.key.expired {
@@ -161,24 +162,26 @@ func (w *txWork[T]) resolve(ctx context.Context) (v T, replayed bool, err error)
 	return v, false, nil
 }
 
-// complete settles the claim with v as the result.
-func (w *txWork[T]) complete(ctx context.Context, v T) (err error) {
+// complete settles the claim with v as the result. It returns how the claim ends, and why the
+// result is not stored. After an error the claim is freed, because the caller rolls back.
+func (w *txWork[T]) complete(ctx context.Context, v T) (ending Ending, why, err error) {
 	g, k, p := w.guard, &w.call, &w.guard.policy
+	ending = Completed
 	s := engine.Settlement{Key: k.hash, Attempt: w.req.Attempt, Outcome: engine.Done, Retain: k.retain()}
 	what, text := nothing, []byte(nil)
 	switch p.After {
 	case Free:
-		s.Outcome, s.Retain = engine.Absent, 0
+		ending, s.Outcome, s.Retain = Freed, engine.Absent, 0
 	case Window:
 		s.Retain, s.FromStart = p.Window, true
 	default:
 		buf := newEncodeBuffer()
 		defer buf.release()
-		switch text, err = g.encode(&v, buf); {
-		case errors.Is(err, ErrTooLarge):
-			what = tooLarge
-		case err != nil:
-			what = unencoded
+		switch text, why = g.encode(&v, buf); {
+		case errors.Is(why, ErrTooLarge):
+			ending, what = Tombstoned, tooLarge
+		case why != nil:
+			ending, what = Tombstoned, unencoded
 		default:
 			what = value
 		}
@@ -186,17 +189,27 @@ func (w *txWork[T]) complete(ctx context.Context, v T) (err error) {
 	if s.Outcome == engine.Done {
 		what, text = withOrigin(what, text, w.granted.origin)
 		if s.Result, err = g.pack(k.hash, what, text, nil); err != nil {
-			return fmt.Errorf("guard: %q: the result cannot be encrypted: %w; roll the transaction back", k.hash, err)
+			err = fmt.Errorf("guard: %q: the result cannot be encrypted: %w; roll the transaction back", k.hash, err)
+			return Freed, err, err
 		}
 	}
 	out, err := w.tx.Settle(ctx, s)
+	if full := err; errors.Is(full, engine.ErrFull) && len(s.Result) > 0 {
+		// The result does not fit, but a tombstone may. It does not if the server has aborted the
+		// transaction.
+		s.Result = plainEnvelope(k.hash, noSpace, nil)
+		if again, failed := w.tx.Settle(ctx, s); failed == nil {
+			out, err, ending, why = again, nil, Tombstoned, full
+		}
+	}
 	if err == nil && out != engine.Released {
 		err = fmt.Errorf("the claim is gone: %v", out)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %q: %w; roll the transaction back", ErrNotStored, k.hash, err)
+		err = fmt.Errorf("%w: %q: %w; roll the transaction back", ErrNotStored, k.hash, err)
+		return Freed, err, err
 	}
-	return nil
+	return ending, why, nil
 }
 
 // report counts and traces the end of the work.

@@ -1,8 +1,10 @@
 package guard_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 type fakeTx struct {
 	w         *world
 	settles   error // the error of Settle
+	full      error // the error of Settle with more than a tombstone
 	rollbacks []func() error
 }
 
@@ -44,6 +47,9 @@ func (x *fakeTx) Claim(ctx context.Context, c engine.Claim, wait time.Duration) 
 func (x *fakeTx) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
 	if x.settles != nil {
 		return 0, x.settles
+	}
+	if x.full != nil && bytes.Contains(s.Result, []byte("abc")) {
+		return 0, x.full
 	}
 	x.rollbacks = append(x.rollbacks, func() error {
 		_, err := x.w.memory.Capabilities().Eraser.Erase(context.Background(), s.Key)
@@ -187,6 +193,31 @@ var txLaws = []law{
 		}
 		x.rollback(t)
 		wantTx(t, w, g, j, "a", nil)
+	}},
+	{"a result that cannot be stored in a transaction leaves a tombstone, and the trace says why", func(t *testing.T, w *world) {
+		full := fmt.Errorf("a limit of the server: %w", engine.ErrFull)
+		for _, c := range []struct {
+			max  int
+			full error
+			want error
+		}{{1, nil, guard.ErrTooLarge}, {1000, full, engine.ErrFull}} {
+			var ended []guard.Settled
+			g := process[string](t, w, order, guard.MaxResult(c.max), guard.WithTrace(&guard.Trace{
+				Settled: func(s guard.Settled) { ended = append(ended, s) },
+			}))
+			j, x, k := work("abc", 0), w.tx(), guard.Of("ann", c.want.Error())
+			x.full = c.full
+			if v, err := g.DoTx(t.Context(), x, k, j.do); v != "abc" || err != nil {
+				t.Fatalf("DoTx = %q, %v; want abc", v, err)
+			}
+			if len(ended) != 1 || ended[0].Ending != guard.Tombstoned || !errors.Is(ended[0].Err, c.want) {
+				t.Errorf("the trace has %+v, want a tombstone because of %v", ended, c.want)
+			}
+			if _, err := g.DoTx(t.Context(), w.tx(), k, j.do); !errors.Is(err, guard.ErrNoResult) {
+				t.Errorf("the next DoTx: %v, want %v", err, guard.ErrNoResult)
+			}
+			j.want(t, 1)
+		}
 	}},
 	{"a transaction of another engine is refused", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
