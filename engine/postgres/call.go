@@ -24,7 +24,7 @@ type statement struct {
 	args []any
 	scan func(pgx.Rows) error // reads one row; nil if none counts
 
-	claims bool // it may wait for a caller's transaction; see Engine.claims
+	locked func() bool // reports whether the answer is that of a key that a caller's transaction has locked; may be nil
 }
 
 // A failure is an error of a call, and how far the call got.
@@ -43,13 +43,13 @@ func (e *Engine) call(name, key string, args ...any) *statement {
 
 // row runs a call whose answer is one row.
 func (e *Engine) row(ctx context.Context, s *statement, into ...any) error {
-	rows := 0
+	found := false
 	s.scan = func(r pgx.Rows) error {
-		rows++
+		found = true
 		return r.Scan(into...)
 	}
 	err := e.run(ctx, s)
-	if err == nil && rows != 1 {
+	if err == nil && !found {
 		return fail(s, "the answer has no row", engine.ErrUnknown)
 	}
 	return err
@@ -67,7 +67,7 @@ func (e *Engine) run(ctx context.Context, s *statement) error {
 		return err
 	}
 	began := time.Now()
-	f := e.repeated(limited, s)
+	f := e.patient(limited, s)
 	if e.calls.Active() {
 		// Observers see the meaning of an error, but no key.
 		e.calls.Call(engine.ServerCall{Operation: s.name, Node: e.addr, Took: time.Since(began), Err: e.explain(ctx, &statement{name: s.name}, f)})
@@ -84,6 +84,31 @@ func (e *Engine) usable(ctx context.Context) error {
 		return errClosed
 	}
 	return nil
+}
+
+// The pauses between two looks at a key that a caller's transaction has locked double from
+// minPause to maxPause.
+const (
+	minPause = 5 * time.Millisecond
+	maxPause = 50 * time.Millisecond
+)
+
+// patient repeats a call while a caller's transaction has locked its key, for half of the
+// timeout. Such a transaction may be long. A call that waited for it on the server would keep a
+// connection from all others, such as renewals.
+func (e *Engine) patient(ctx context.Context, s *statement) *failure {
+	end := time.Now().Add(e.timeout / 2)
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		f := e.repeated(ctx, s)
+		if f != nil || s.locked == nil || !s.locked() || !time.Now().Before(end) {
+			return f
+		}
+		select {
+		case <-ctx.Done():
+			return &failure{err: ctx.Err()}
+		case <-time.After(min(pause/2+rand.N(pause), time.Until(end))):
+		}
+	}
 }
 
 // repeated sends a call until it succeeds or a repetition cannot help.
@@ -126,14 +151,6 @@ const wrongIsolation = "IL001"
 
 // send sends a call once.
 func (e *Engine) send(ctx context.Context, s *statement) *failure {
-	if s.claims {
-		select {
-		case e.claims <- struct{}{}:
-			defer func() { <-e.claims }()
-		case <-ctx.Done():
-			return &failure{err: ctx.Err(), crowded: true}
-		}
-	}
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
 		stat := e.pool.Stat()

@@ -10,10 +10,11 @@ import (
 const (
 	claimAbandoned = 1
 	claimMismatch  = 2
+	claimLocked    = 3 // a caller's transaction has locked the key: the answer is a running record
 )
 
-// claimCall returns the call of a claim. wait is how long it waits for a locked key, in ms;
-// below zero in a caller's transaction.
+// claimCall returns the call of a claim. wait is how long it waits on the server for a locked
+// key, in ms; below zero in a caller's transaction.
 func (e *Engine) claimCall(c *engine.Claim, wait int64) *statement {
 	return e.call("claim", c.Key, []byte(c.Key), []byte(c.Attempt), []byte(c.Fingerprint), micros(c.Lease), micros(c.Retain), c.TakeOver, wait)
 }

@@ -27,9 +27,9 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	if err := checkClaim(&c); err != nil {
 		return engine.Record{}, err
 	}
-	s := l.claimCall(&c, l.wait())
-	s.claims = true
+	s := l.claimCall(&c, 0)
 	var a claimAnswer
+	s.locked = func() bool { return a.code == claimLocked }
 	if err := l.row(ctx, s, a.fields()...); err != nil {
 		return engine.Record{}, err
 	}

@@ -52,11 +52,6 @@ type Engine struct {
 	explicit atomic.Bool   // each call begins its own transaction; see send
 	checking chan struct{} // holds an element while a call checks the version
 
-	// claims holds an element for each claim on a connection. Claims wait for transactions of
-	// callers, which may be long, so one connection of the pool is for other calls only:
-	// renewals must not wait.
-	claims chan struct{}
-
 	closing sync.WaitGroup // broken connections, and sweeps
 	notices notices
 	calls   trace.Hooks[engine.ServerCall]
@@ -66,6 +61,9 @@ type Engine struct {
 // New returns an engine on a pool that the caller closes after the engine. It connects to
 // nothing; the first call checks the schema. To receive notices, the engine opens one
 // connection of its own with the settings of the pool, once a caller waits.
+//
+// Transactions on the same pool can take all of its connections. Then locks are not renewed in
+// time. So use [Open], or another pool, if transactions are long.
 func New(pool *pgxpool.Pool, opts ...Option) *Engine {
 	e := newEngine(opts...)
 	e.use(pool, pool.Config().ConnConfig)
@@ -84,7 +82,6 @@ func newEngine(opts ...Option) *Engine {
 // the option Listen has another.
 func (e *Engine) use(pool *pgxpool.Pool, config *pgx.ConnConfig) {
 	e.pool, e.addr = pool, hostPort(config)
-	e.claims = make(chan struct{}, max(1, pool.Stat().MaxConns()-1))
 	e.pooled = e.listen != ""
 	if e.listen == listenOff {
 		e.notices = &poller{}

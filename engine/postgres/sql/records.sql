@@ -1,7 +1,8 @@
 -- The records of guards.
 
--- Claims a key. o_code: 0 see the record, 1 abandoned, 2 another fingerprint. With p_wait
--- below zero it may run in a caller's transaction; see {s}.enter.
+-- Claims a key. o_code: 0 see the record, 1 abandoned, 2 another fingerprint, 3 locked by a
+-- caller's transaction, as if it were running. With p_wait below zero it may run in a caller's
+-- transaction; see {s}.enter.
 CREATE OR REPLACE FUNCTION {s}.claim(
   p_key bytea, p_attempt bytea, p_fingerprint bytea, p_lease bigint, p_retain bigint, p_take_over boolean, p_wait bigint,
   OUT o_code bigint, OUT o_state bigint, OUT o_granted boolean, OUT o_took_over boolean, OUT o_fence bigint, OUT o_began bigint,
@@ -25,7 +26,7 @@ BEGIN
     ELSIF r.expires > t AND r.state IN (2, 3) THEN
       SELECT * INTO o_state, o_fence, o_began, o_age, o_left, o_fingerprint, o_result FROM {s}.snapshot(r, t);
     ELSE
-      o_state := 1; o_fence := coalesce(r.fence, 0); o_began := t; o_age := 0; o_left := greatest(p_wait * 1000, 1000000); o_fingerprint := '';
+      o_code := 3; o_state := 1; o_fence := coalesce(r.fence, 0); o_began := t; o_age := 0; o_left := 1000000; o_fingerprint := '';
     END IF;
     RETURN;
   END IF;
