@@ -304,6 +304,21 @@ func TestServerFaults(t *testing.T) {
 			t.Errorf("%s serials are left, want 0", n)
 		}
 	})
+	t.Run("no work runs in transactions that a server rolls back since its restart", func(t *testing.T) {
+		t.Parallel()
+		s, e, d := ownServer(t, 30*time.Second)
+		granted(t, e, request(t, "ann:1", "1"))
+		s.Restart(t, "--innodb-rollback-on-timeout")
+		eventually(t, "the server answers", func() bool { _, err := e.Inspect(ctx, "any"); return err == nil })
+		db := connect(t, d)
+		claimedTx(t, e, begin(t, db, sql.LevelDefault), claim(t, "1"))
+		if r, err := e.Tx(begin(t, db, sql.LevelDefault)).Claim(ctx, claim(t, "2"), 0); err == nil || !strings.Contains(err.Error(), "innodb_rollback_on_timeout") {
+			t.Errorf("claim of a locked key: %+v, error %v; want an error that names innodb_rollback_on_timeout", r, err)
+		}
+		if r, err := e.Tx(begin(t, db, sql.LevelDefault)).Claim(ctx, claim(t, "3"), 0); err == nil {
+			t.Errorf("the next claim: %+v, want an error at once", r)
+		}
+	})
 	t.Run("an error while expired rows are read deletes none", func(t *testing.T) {
 		t.Parallel()
 		d := migrated(t)

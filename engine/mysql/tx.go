@@ -12,10 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/keystate"
 )
 
-// A Querier runs statements in a transaction. A *sql.Tx is one.
-type Querier interface {
+// A Tx is a transaction of package database/sql. A *sql.Tx is one. The engine calls neither
+// Commit nor Rollback: they exclude a *sql.DB, on which each statement commits by itself.
+type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	Commit() error
+	Rollback() error
 }
 
 // Tx returns the records of the engine in a transaction of the caller, for
@@ -26,12 +29,12 @@ type Querier interface {
 // [engine.Running]. Two transactions that claim the same keys in different order, and wait,
 // each find the other's key running. If the work deadlocks with other transactions, the
 // server aborts one of them (1213): then repeat the transaction.
-func (e *Engine) Tx(tx Querier) engine.Tx { return transaction{e, tx} }
+func (e *Engine) Tx(tx Tx) engine.Tx { return transaction{e, tx} }
 
 // A transaction is a transaction of the caller.
 type transaction struct {
 	engine *Engine
-	tx     Querier
+	tx     Tx
 }
 
 // Engine implements [engine.Tx].
@@ -156,7 +159,7 @@ func (x transaction) lock(ctx context.Context, operation, key string) (*document
 	found, err := d.scan(ctx, x.tx, x.engine.sql(readRow+" FOR UPDATE NOWAIT"), d.id[:])
 	switch {
 	case isLocked(err):
-		return nil, nil //nolint:nilnil // see above
+		return nil, x.alive(ctx)
 	case err != nil:
 		return nil, failTx(operation, key, err)
 	case !found:
@@ -166,6 +169,28 @@ func (x transaction) lock(ctx context.Context, operation, key string) (*document
 		return nil, failTx(operation, key, err)
 	}
 	return d, nil
+}
+
+// alive returns an error if the server has rolled back the caller's transaction because it
+// found a locked row. ready has asked for the setting before, but since then the engine may
+// have reconnected to another server.
+func (x transaction) alive(ctx context.Context) error {
+	rows, err := x.tx.QueryContext(ctx, "SELECT @@innodb_rollback_on_timeout")
+	if err != nil {
+		return fmt.Errorf("mysql: in the caller's transaction: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // Err has its error
+	var rollback bool
+	for rows.Next() {
+		if err := rows.Scan(&rollback); err != nil {
+			return fmt.Errorf("mysql: in the caller's transaction: %w", err)
+		}
+	}
+	if rollback {
+		x.engine.rollbackOnTimeout.Store(true)
+		return errRollsAll
+	}
+	return rows.Err()
 }
 
 // ready returns an error if a transaction cannot store records.

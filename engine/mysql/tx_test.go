@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-func claimedTx(t testing.TB, e *mysql.Engine, tx mysql.Querier, c engine.Claim) {
+func claimedTx(t testing.TB, e *mysql.Engine, tx mysql.Tx, c engine.Claim) {
 	t.Helper()
 	r, err := e.Tx(tx).Claim(context.Background(), c, 0)
 	if err != nil || !r.Granted {
@@ -23,7 +23,7 @@ func claimedTx(t testing.TB, e *mysql.Engine, tx mysql.Querier, c engine.Claim) 
 	}
 }
 
-func settledTx(t testing.TB, e *mysql.Engine, tx mysql.Querier, x engine.Settlement) {
+func settledTx(t testing.TB, e *mysql.Engine, tx mysql.Tx, x engine.Settlement) {
 	t.Helper()
 	if o, err := e.Tx(tx).Settle(context.Background(), x); err != nil || o != engine.Released {
 		t.Fatalf("settle: %v, error %v; want %v", o, err, engine.Released)

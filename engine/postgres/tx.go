@@ -12,22 +12,30 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Querier runs one statement that returns a row. A pgx.Tx is one; [SQL] makes one of a
-// transaction of package database/sql.
-type Querier interface {
+// A Tx is a transaction. A pgx.Tx is one; [SQL] makes one of a transaction of package
+// database/sql. The engine calls neither Commit nor Rollback: they exclude a pool and a
+// connection, on which each statement commits by itself.
+type Tx interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Commit(ctx context.Context) error
+	Rollback(ctx context.Context) error
 }
 
-// SQL returns a Querier on a transaction of package database/sql, with a driver for
-// PostgreSQL.
-func SQL(tx *sql.Tx) Querier { return sqlQuerier{tx} }
+// SQL returns a Tx of a transaction of package database/sql, with a driver for PostgreSQL.
+func SQL(tx *sql.Tx) Tx { return sqlTx{tx} }
 
-type sqlQuerier struct{ tx *sql.Tx }
+type sqlTx struct{ *sql.Tx }
 
-// QueryRow implements [Querier].
-func (q sqlQuerier) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	return q.tx.QueryRowContext(ctx, query, args...)
+// QueryRow implements [Tx].
+func (x sqlTx) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	return x.QueryRowContext(ctx, query, args...)
 }
+
+// Commit implements [Tx].
+func (x sqlTx) Commit(context.Context) error { return x.Tx.Commit() }
+
+// Rollback implements [Tx].
+func (x sqlTx) Rollback(context.Context) error { return x.Tx.Rollback() }
 
 // Tx returns the records of the engine in a transaction of the caller, for
 // guard.Guard.DoTx: the claim, the work and its result commit together or not at all. The
@@ -38,12 +46,12 @@ func (q sqlQuerier) QueryRow(ctx context.Context, query string, args ...any) pgx
 // may deadlock; then the server aborts one of them. In a transaction with another isolation
 // than READ COMMITTED, a claim may fail as a serialization failure (40001): then repeat the
 // transaction.
-func (e *Engine) Tx(tx Querier) engine.Tx { return transaction{e, tx} }
+func (e *Engine) Tx(tx Tx) engine.Tx { return transaction{e, tx} }
 
 // A transaction is a transaction of the caller.
 type transaction struct {
-	engine  *Engine
-	querier Querier
+	engine *Engine
+	tx     Tx
 }
 
 // Engine implements [engine.Tx].
@@ -60,7 +68,7 @@ func (x transaction) Claim(ctx context.Context, c engine.Claim, wait time.Durati
 	}
 	s := x.engine.claimCall(&c, waitInTx(wait))
 	var a claimAnswer
-	if err := x.querier.QueryRow(ctx, s.sql, s.args...).Scan(a.fields()...); err != nil {
+	if err := x.tx.QueryRow(ctx, s.sql, s.args...).Scan(a.fields()...); err != nil {
 		return engine.Record{}, failTx(s, err)
 	}
 	x.engine.sweepSometimes()
@@ -87,7 +95,7 @@ func (x transaction) Settle(ctx context.Context, y engine.Settlement) (engine.Ou
 	}
 	s := x.engine.settleCall(&y, waitInTx(0))
 	var code int64
-	if err := x.querier.QueryRow(ctx, s.sql, s.args...).Scan(&code); err != nil {
+	if err := x.tx.QueryRow(ctx, s.sql, s.args...).Scan(&code); err != nil {
 		return 0, failTx(s, err)
 	}
 	return settleResult(s, code)

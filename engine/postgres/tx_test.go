@@ -43,7 +43,7 @@ func begin(t testing.TB, url string, isolation pgx.TxIsoLevel) pgx.Tx {
 	return tx
 }
 
-func claimedTx(t testing.TB, e *postgres.Engine, q postgres.Querier, c engine.Claim) {
+func claimedTx(t testing.TB, e *postgres.Engine, q postgres.Tx, c engine.Claim) {
 	t.Helper()
 	r, err := e.Tx(q).Claim(context.Background(), c, 0)
 	if err != nil || !r.Granted {
@@ -51,7 +51,7 @@ func claimedTx(t testing.TB, e *postgres.Engine, q postgres.Querier, c engine.Cl
 	}
 }
 
-func settledTx(t testing.TB, e *postgres.Engine, q postgres.Querier, x engine.Settlement) {
+func settledTx(t testing.TB, e *postgres.Engine, q postgres.Tx, x engine.Settlement) {
 	t.Helper()
 	if o, err := e.Tx(q).Settle(context.Background(), x); err != nil || o != engine.Released {
 		t.Fatalf("settle: %v, error %v; want %v", o, err, engine.Released)
@@ -342,7 +342,7 @@ func awaitWake(t testing.TB, wake <-chan struct{}) {
 	}
 }
 
-func TestClaimsOfLockedKeysDoNotDelayRenewals(t *testing.T) {
+func TestClaimsOfLockedKeysDelayNoOtherCalls(t *testing.T) {
 	t.Parallel()
 	ctx, d := context.Background(), sharedDatabase(t)
 	e, tx, r := open(t, d.URL()), begin(t, d.URL(), pgx.ReadCommitted), request(t, "ann:1", "1")
@@ -362,9 +362,14 @@ func TestClaimsOfLockedKeysDoNotDelayRenewals(t *testing.T) {
 			}
 		})
 	}
-	for range 3 {
+	for i := range 3 {
 		if err := e.Renew(ctx, []engine.Request{r})[0]; err != nil {
 			t.Error(err)
+		}
+		free := claim(t, fmt.Sprint(i))
+		free.Key = t.Name() + fmt.Sprint("/free/", i)
+		if r, err := e.Capabilities().Ledger.Claim(ctx, free); err != nil || !r.Granted {
+			t.Errorf("claim of a free key: %+v, error %v; want a grant", r, err)
 		}
 	}
 }

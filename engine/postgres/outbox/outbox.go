@@ -195,9 +195,12 @@ func tableBase(table string) string {
 	return table
 }
 
-// A Tx is a transaction of package pgx.
+// A Tx is a transaction of package pgx. Add calls neither Commit nor Rollback: they exclude a
+// pool and a connection, on which each statement commits by itself.
 type Tx interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Commit(ctx context.Context) error
+	Rollback(ctx context.Context) error
 }
 
 // Add writes messages in a transaction. After an error, the transaction must be rolled back.

@@ -252,9 +252,11 @@ func (s *Server) Shutdown(t testing.TB) {
 	<-s.exited
 }
 
-// Restart kills the server, if it still runs, and starts it again on the same port.
-func (s *Server) Restart(t testing.TB) {
+// Restart kills the server, if it still runs, and starts it again on the same port, with
+// further arguments.
+func (s *Server) Restart(t testing.TB, args ...string) {
 	t.Helper()
+	s.args = append(s.args, args...)
 	if s.running() {
 		s.Kill(t)
 	}
