@@ -92,6 +92,39 @@ func TestASweepSkipsLockedRows(t *testing.T) {
 	}
 }
 
+func TestAHolderWhoseExpiredRowIsDeletedMeanwhileDoesNotEnterAgain(t *testing.T) {
+	t.Parallel()
+	ctx, d := context.Background(), migrated(t)
+	e := open(t, d.URL())
+	r := request(t, "ann:1", "1")
+	granted(t, e, r)
+	sweep := begin(t, d.URL(), pgx.ReadCommitted)
+	if _, err := sweep.Exec(ctx, "DELETE FROM interlock.hold"); err != nil {
+		t.Fatal(err)
+	}
+	entered := make(chan engine.Grant, 1)
+	go func() {
+		r.Attempt = "2"
+		g, err := e.Acquire(ctx, r)
+		if err != nil {
+			t.Error(err)
+		}
+		entered <- g
+	}()
+	eventually(t, "the holder waits for the deleted row", func() bool {
+		return d.Exec(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'") == "1"
+	})
+	if err := sweep.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if g := <-entered; g.Count != 1 {
+		t.Errorf("got %+v, want a new hold", g)
+	}
+	if n := d.Exec(t, "SELECT count(*) FROM interlock.hold"); n != "1" {
+		t.Errorf("there are %s holds, want 1", n)
+	}
+}
+
 // Transactions of callers do not sweep, because they may be long.
 func TestTransactionsLeaveNoExpiredRows(t *testing.T) {
 	t.Parallel()

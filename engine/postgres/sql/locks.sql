@@ -74,6 +74,9 @@ BEGIN
       v_mine.attempts := v_mine.attempts || p_attempt;
     END IF;
     UPDATE {s}.hold x SET attempts = v_mine.attempts, expires = greatest(x.expires, t + p_lease) WHERE x.id = v_id AND x.n = v_mine.n;
+    IF NOT FOUND THEN -- the lease has ended since then, and the sweep of another key has deleted the row
+      RAISE EXCEPTION 'the hold has expired' USING ERRCODE = '40001'; -- the client repeats the call
+    END IF;
     IF p_kind <> 0 THEN
       DELETE FROM {s}.waiter x WHERE x.id = v_id AND x.family = v_family AND x.kind = p_kind AND x.holder = p_holder AND x.attempt = v_permit;
     END IF;
