@@ -78,6 +78,8 @@ func (o *Outbox) pause(ctx context.Context) {
 // messages are compared with one time: otherwise one that becomes due meanwhile would neither
 // be returned nor hold back later ones.
 func (o *Outbox) due(ctx context.Context) ([]Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	rows, err := o.pool.Query(ctx, fmt.Sprintf(`
 SELECT number, id, topic, key, body, header, added, attempts FROM %[1]s m
 WHERE due <= statement_timestamp() AND (key = '' OR NOT EXISTS (
@@ -123,14 +125,15 @@ func (o *Outbox) remove(ctx context.Context, sent []int64) error {
 	if len(sent) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	_, err := o.pool.Exec(ctx, "DELETE FROM "+o.table+" WHERE number = ANY ($1)", sent)
 	return classify(err)
 }
 
-// removeTimeout bounds how long the end of Deliver may take.
-const removeTimeout = 5 * time.Second
+// callTimeout bounds each call of Deliver to the database. On a connection that is silent, the
+// process would otherwise keep the lock and deliver nothing.
+const callTimeout = 5 * time.Second
 
 const (
 	firstPause = time.Second
@@ -151,6 +154,8 @@ func (o *Outbox) postpone(ctx context.Context, m Message, why error) error {
 }
 
 func (o *Outbox) recordFailure(ctx context.Context, m Message, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	pause := min(maxPause, firstPause<<min(m.Attempts-1, 20))
 	_, err := o.pool.Exec(ctx, "UPDATE "+o.table+` SET attempts = $2::int, error = $3,
 		due = CASE WHEN $2::int >= $4::int THEN 'infinity' ELSE clock_timestamp() + $5 * interval '1 microsecond' END WHERE number = $1`,

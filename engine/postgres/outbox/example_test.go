@@ -15,12 +15,16 @@ import (
 // An order and its message are committed together. The consumer books each order once,
 // although a message may arrive twice.
 func Example() {
-	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, "postgres://app:secret@localhost:5432/shop")
+	ctx, url := context.Background(), "postgres://app:secret@localhost:5432/shop"
+	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		panic(err)
 	}
-	db := postgres.New(pool)
+	db, err := postgres.Open(ctx, url)
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
 	client := interlock.New(db)
 	box := outbox.New(pool)
 	if err := box.Migrate(ctx); err != nil {

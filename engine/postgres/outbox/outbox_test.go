@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine/postgres/outbox"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
 	"github.com/interlock-go/interlock/internal/testing/postgrestest"
 )
 
@@ -300,6 +302,39 @@ func TestOutbox(t *testing.T) {
 		b.add(t, outbox.Message{Body: []byte("c")})
 		if got := second.await(t, 1); !slices.Equal(got, []string{"c"}) {
 			t.Errorf("the second process got %q, want c", got)
+		}
+	})
+	t.Run("a process whose database is silent gives the lock to another one", func(t *testing.T) {
+		t.Parallel()
+		b, first, second := open(t), newConsumer(), newConsumer()
+		server, err := url.Parse(b.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		network := faultnet.New(t, server.Host)
+		pool, err := pgxpool.New(t.Context(), strings.Replace(b.url, server.Host, network.Addr(), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		client := interlock.New(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- outbox.New(pool, outbox.Poll(10*time.Millisecond)).Deliver(ctx, client, first.send) }()
+		b.add(t, outbox.Message{Body: []byte("a")})
+		first.await(t, 1)
+		b.awaitEmpty(t)
+		network.BlackHole(faultnet.Replies, true)
+		b.deliver(t, client, second.send)
+		b.add(t, outbox.Message{Body: []byte("b")})
+		if got := second.await(t, 1); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("the second process got %q, want b", got)
+		}
+		network.BlackHole(faultnet.Replies, false)
+		network.Reset()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
 		}
 	})
 	t.Run("two databases that share an engine are both delivered", func(t *testing.T) {
