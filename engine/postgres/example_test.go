@@ -16,12 +16,16 @@ import (
 // Registrations with the same phone number make one account. The account, the claim and the
 // result are committed together.
 func ExampleEngine_Tx() {
-	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, "postgres://app:secret@localhost:5432/shop")
+	ctx, url := context.Background(), "postgres://app:secret@localhost:5432/shop"
+	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		panic(err)
 	}
-	db := postgres.New(pool) // `interlock engine migrate` has created its schema
+	db, err := postgres.Open(ctx, url) // `interlock engine migrate` has created its schema
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
 	signUp := guard.Must(guard.New[int64](interlock.New(db), guard.Policy{Name: "sign-up", Scope: guard.Global}))
 
 	register := func(phone string) (account int64, err error) {
@@ -41,12 +45,17 @@ func ExampleEngine_Tx() {
 // A balance is changed under a lock. The row keeps the highest fence that it has seen, and
 // refuses a process that was paused until after its lease.
 func ExampleEngine() {
-	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, "postgres://app:secret@localhost:5432/shop")
+	ctx, url := context.Background(), "postgres://app:secret@localhost:5432/shop"
+	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		panic(err)
 	}
-	client := interlock.New(postgres.New(pool))
+	db, err := postgres.Open(ctx, url)
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
+	client := interlock.New(db)
 
 	deduct := func(account string, amount int64) error {
 		ctx, hold, err := client.Mutex(interlock.Key("account", account), interlock.Fenced()).Lock(ctx)
