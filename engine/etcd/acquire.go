@@ -59,8 +59,9 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 			s, err = e.readLock(ctx, r.Key)
 		}
 	}
-	// After a lost reply, the transaction may still attach the hold to the lease.
-	if !errors.Is(err, engine.ErrUnknown) {
+	// After a lost reply, the transaction may still attach the hold to the lease. A full database
+	// may have attached it, and another engine ended it and kept the lease.
+	if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrFull) {
 		e.leases.put(a.ready)
 	}
 	return engine.Grant{}, err

@@ -1,8 +1,10 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -33,7 +35,7 @@ func (e *Engine) read(ctx context.Context, name, operation string, ops ...client
 	if err != nil {
 		return nil, explain(ctx, name, operation, false, err)
 	}
-	e.recent.saw(resp.Header.RaftTerm)
+	e.recent.saw(resp.Header.RaftTerm, resp.Header.Revision)
 	return resp, nil
 }
 
@@ -53,17 +55,62 @@ func (e *Engine) commit(ctx context.Context, c *change) (*clientv3.TxnResponse, 
 	if err := ctx.Err(); err != nil {
 		return nil, explain(ctx, c.name, c.operation, false, err)
 	}
-	start := time.Now()
+	start, revision := time.Now(), e.recent.revision.Load()
 	resp, err := e.client.Txn(ctx).If(c.when...).Then(c.do...).Else(c.otherwise...).Commit()
 	if leaseNotFound(err) {
 		err = errLeaseGone
 	}
 	e.report(c.operation, start, err)
+	if noSpace(err) {
+		return e.confirm(ctx, c, revision, err)
+	}
 	if err != nil {
 		return nil, explain(ctx, c.name, c.operation, true, err)
 	}
-	e.recent.saw(resp.Header.RaftTerm)
+	e.recent.saw(resp.Header.RaftTerm, resp.Header.Revision)
 	return resp, nil
+}
+
+// confirm reads whether a change took effect after the answer that the database is full. A
+// member that finds that out while it applies a change has made the change (seen in etcd
+// 3.7.3). A member that knew it before has not. revision is from before the change.
+func (e *Engine) confirm(ctx context.Context, c *change, revision int64, full error) (resp *clientv3.TxnResponse, err error) {
+	puts := slices.DeleteFunc(slices.Clone(c.do), func(op clientv3.Op) bool { return !op.IsPut() })
+	var reads []clientv3.Op
+	for _, put := range puts {
+		reads = append(reads, clientv3.OpGet(string(put.KeyBytes())))
+	}
+	reads = append(reads, c.otherwise...)
+	err = e.repeat(ctx, "confirm", func(ctx context.Context) error {
+		resp, err = e.client.Txn(ctx).If(c.when...).Then(reads...).Else(reads...).Commit()
+		return err
+	})
+	if err != nil {
+		return nil, fullUnconfirmed(c, err)
+	}
+	e.recent.saw(resp.Header.RaftTerm, resp.Header.Revision)
+	written := writtenAt(puts, resp)
+	switch {
+	case written > revision:
+		resp.Succeeded, resp.Header.Revision, resp.Responses = true, written, resp.Responses[len(puts):]
+		return resp, nil
+	case !resp.Succeeded: // another caller has changed a key since, perhaps after this change
+		return nil, fullUnconfirmed(c, full)
+	}
+	return nil, explain(ctx, c.name, c.operation, true, full)
+}
+
+// writtenAt returns the revision that wrote all the keys as in puts. It is zero if there is none.
+// resp begins with their reads.
+func writtenAt(puts []clientv3.Op, resp *clientv3.TxnResponse) (revision int64) {
+	for i, put := range puts {
+		kvs := kvsOf(resp.Responses[i])
+		if len(kvs) == 0 || !bytes.Equal(kvs[0].Value, put.ValueBytes()) || i > 0 && kvs[0].ModRevision != revision {
+			return 0
+		}
+		revision = kvs[0].ModRevision
+	}
+	return revision
 }
 
 // repeat calls f, which changes no lock or record, until a member answers. A member

@@ -63,13 +63,20 @@ func conflictError(ctx context.Context, name string) error {
 		engine.ErrOverloaded, ctx.Err())
 }
 
+// fullUnconfirmed is the error of a change that a full database has refused or made.
+func fullUnconfirmed(c *change, err error) error {
+	return fail(c.name, fmt.Sprintf("the database has reached its quota during %s, which may have taken effect: %v", c.operation, err),
+		engine.ErrUnknown, err)
+}
+
 // A meaning says what an error of etcd means.
 type meaning struct {
 	err  error  // nil if a retry cannot help
 	hint string // advice
 }
 
-// meanings has the errors of etcd after which nothing has changed.
+// meanings has the errors of etcd after which nothing has changed. After ErrNoSpace, commit
+// confirms that.
 var meanings = map[error]meaning{
 	rpctypes.ErrNoSpace:          {engine.ErrFull, "the database has reached its quota: compact and defragment it, then disarm the alarm; see docs/etcd.md"},
 	rpctypes.ErrTooManyRequests:  {engine.ErrOverloaded, "the cluster has too many requests in progress; retry later"},
@@ -97,6 +104,12 @@ func meaningOf(err error) (meaning, bool) {
 		return meanings[rpctypes.ErrRequestTooLarge], true
 	}
 	return meaning{}, false
+}
+
+// noSpace reports whether a member has answered that the database is full.
+func noSpace(err error) bool {
+	m, _ := meaningOf(err)
+	return errors.Is(m.err, engine.ErrFull)
 }
 
 // unsentTexts are parts of the errors of gRPC for a call that was never sent.

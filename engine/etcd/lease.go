@@ -75,7 +75,7 @@ func (e *Engine) keepAlive(ctx context.Context, name string, l lease) error {
 		}
 		term = resp.Header.RaftTerm
 	}
-	e.recent.saw(term)
+	e.recent.saw(term, 0)
 	if term != l.term {
 		return errOldTerm
 	}

@@ -17,6 +17,8 @@ type recent struct {
 	fences atomic.Pointer[fences]
 	term   atomic.Uint64 // the highest raft term in an answer
 
+	revision atomic.Int64 // the highest revision in an answer
+
 	mu    sync.Mutex
 	holds map[string]*hold // by key; they have a single attempt
 }
@@ -27,10 +29,13 @@ func (r *recent) open() {
 	r.holds = make(map[string]*hold)
 }
 
-// saw remembers the raft term of an answer. Terms only rise.
-func (r *recent) saw(term uint64) {
+// saw remembers the raft term and the revision of an answer. Both only rise.
+func (r *recent) saw(term uint64, revision int64) {
 	for old := r.term.Load(); term > old && !r.term.CompareAndSwap(old, term); {
 		old = r.term.Load()
+	}
+	for old := r.revision.Load(); revision > old && !r.revision.CompareAndSwap(old, revision); {
+		old = r.revision.Load()
 	}
 }
 
