@@ -66,10 +66,18 @@ func (e *Engine) endedEarly(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("zookeeper: %q: the context ended before anything was sent: %w", key, cause(ctx))
 	}
+	if err := e.session.refused(); err != nil {
+		return fmt.Errorf("zookeeper: %q: nothing was sent, because %w", key, refusedError(err))
+	}
 	if up, _, _ := e.session.state(); !up {
 		return fmt.Errorf("zookeeper: %q: there was no session within %v, because %s, so nothing was sent: %w", key, e.timeout, e.session.why(), engine.ErrUnavailable)
 	}
 	return fmt.Errorf("zookeeper: %q: an earlier request was not answered within %v, so nothing was sent: %w", key, e.timeout, engine.ErrUnavailable)
+}
+
+// refusedError says what to do about servers that refuse the user. No retry helps.
+func refusedError(err error) error {
+	return fmt.Errorf("the servers refuse the user: check the user in the URL, and that the servers have the scheme digest: %w", err)
 }
 
 // endedLate is the error of a call whose context or timeout has ended after it was sent.

@@ -55,7 +55,11 @@ func (e *Engine) ready(ctx context.Context) error {
 	// then another one.
 	ctx, cancel := context.WithTimeout(ctx, max(e.timeout, 2*e.address.session.Abs()))
 	defer cancel()
-	if err := e.session.wait(ctx); err != nil {
+	err := e.session.wait(ctx)
+	if refusal := e.session.refused(); err != nil && refusal != nil {
+		return fmt.Errorf("zookeeper: cannot connect to %v, because %w", e.address.sorted(), refusedError(refusal))
+	}
+	if err != nil {
 		return fmt.Errorf("zookeeper: cannot connect to %v, because %s: %w: %w", e.address.sorted(), e.session.why(), engine.ErrUnavailable, err)
 	}
 	done := make(chan error, 1)

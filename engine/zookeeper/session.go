@@ -27,6 +27,7 @@ type session struct {
 	changed  chan struct{} // closed at the next change of up
 	connects uint64        // how often there was a connection
 	cause    string        // why there is no session, if that is known
+	refusal  error         // why the servers refuse the user, until one accepts it
 }
 
 // A link is one connection with its session. It ends when the connection is lost.
@@ -34,6 +35,7 @@ type link struct {
 	session *session
 	conn    *zk.Conn
 	had     atomic.Bool   // it has had a session
+	began   time.Time     // when it got the session; set before had
 	lost    chan struct{} // closed when it has lost its connection
 	losing  sync.Once
 }
@@ -45,21 +47,23 @@ func dial(a *address) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.link = first
 	s.running.Go(func() { s.follow(first) }) // close waits
 	return s, nil
 }
 
-// connect begins to open a link. The library tries the servers until one answers.
+// connect begins to open a link, the next one of the session. The library tries the
+// servers until one answers.
 func (s *session) connect() (*link, error) {
 	l := &link{session: s, lost: make(chan struct{})}
 	a := s.address
+	s.mu.Lock() // the link can be up only once calls can use it
+	defer s.mu.Unlock()
 	conn, events, err := zk.Connect(a.hosts, a.session, zk.WithEventCallback(l.observe), zk.WithLogger(silent{}),
 		zk.WithLogInfo(false), zk.WithDialer(l.dial), zk.WithHostProvider(new(hosts)))
 	if err != nil {
 		return nil, err
 	}
-	l.conn = conn
+	l.conn, s.link = conn, l
 	// The library drops events that are not read, and sends all of them to observe.
 	s.running.Go(func() { // ends with the connection
 		for range events {
@@ -69,12 +73,16 @@ func (s *session) connect() (*link, error) {
 	return l, nil
 }
 
-// relink is the pause before another link is opened.
-const relink = 20 * time.Millisecond
+// relink is the pause before another link is opened. It doubles up to maxRelink while
+// each link is lost at once, because servers that refuse a client close its connection.
+const (
+	relink    = 20 * time.Millisecond
+	maxRelink = time.Second
+)
 
 // follow opens another link whenever one is lost, until the session is closed.
 func (s *session) follow(l *link) {
-	for {
+	for pause := relink; ; pause = min(2*pause, maxRelink) {
 		select {
 		case <-l.lost:
 		case <-s.quit:
@@ -82,8 +90,11 @@ func (s *session) follow(l *link) {
 			return
 		}
 		s.running.Go(l.conn.Close) // may wait for a second
+		if time.Since(l.began) > maxRelink {
+			pause = relink
+		}
 		select {
-		case <-time.After(relink):
+		case <-time.After(pause):
 		case <-s.quit:
 			return
 		}
@@ -92,9 +103,6 @@ func (s *session) follow(l *link) {
 			return
 		}
 		l = next
-		s.mu.Lock()
-		s.link = l
-		s.mu.Unlock()
 	}
 }
 
@@ -105,18 +113,24 @@ func (l *link) observe(ev zk.Event) {
 	}
 	switch ev.State {
 	case zk.StateHasSession:
+		l.began = time.Now()
 		l.had.Store(true)
 		if l.session.address.user == "" {
 			l.session.set(true, "")
 		}
 	case zk.StateExpired, zk.StateDisconnected:
 		if l.had.Load() {
-			l.losing.Do(func() {
-				l.session.set(false, "the connection was lost")
-				close(l.lost)
-			})
+			l.lose()
 		}
 	}
+}
+
+// lose notes that the link is of no more use.
+func (l *link) lose() {
+	l.losing.Do(func() {
+		l.session.set(false, "the connection was lost")
+		close(l.lost)
+	})
 }
 
 // authenticate sends the user to the server, once there is one.
@@ -124,8 +138,13 @@ func (l *link) authenticate() {
 	a := l.session.address
 	for a.user != "" {
 		err := l.conn.AddAuth("digest", []byte(a.user+":"+a.password))
-		if err == nil {
+		switch {
+		case err == nil:
 			l.session.set(true, "")
+			return
+		case errors.Is(err, zk.ErrAuthFailed):
+			l.session.refuse(err)
+			l.lose() // the server closes the connection as well
 			return
 		}
 		select {
@@ -160,8 +179,24 @@ func (s *session) set(up bool, cause string) {
 	s.up, s.cause = up, cause
 	if up {
 		s.connects++
+		s.refusal = nil
 	}
 	s.announce()
+}
+
+// refuse notes that a server refuses the user.
+func (s *session) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal = err
+	s.announce()
+}
+
+// refused returns the error with which the servers refuse the user, or nil.
+func (s *session) refused() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusal
 }
 
 // announce wakes all that wait for a change. The caller has locked mu.
@@ -195,15 +230,18 @@ func (s *session) state() (up bool, connects uint64, changed <-chan struct{}) {
 	return s.up && !s.ended(), s.connects, s.changed
 }
 
-// wait returns nil once there is a session, or the error of ctx.
+// wait returns nil once there is a session, or the error of ctx. It does not wait while
+// the servers refuse the user.
 func (s *session) wait(ctx context.Context) error {
 	for {
 		up, _, changed := s.state()
-		switch {
+		switch refusal := s.refused(); {
 		case up:
 			return nil
 		case s.ended():
 			return engine.ErrClosed
+		case refusal != nil:
+			return refusal
 		}
 		select {
 		case <-changed:

@@ -1,0 +1,51 @@
+package zookeeper_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/zookeeper"
+)
+
+// TestARefusedUser proves that calls say what to do, and that the client does not connect
+// again and again without a pause.
+func TestARefusedUser(t *testing.T) {
+	t.Parallel()
+	var accepts atomic.Bool
+	f := startFake(t, func(operation int32) int32 {
+		if operation == authOperation && !accepts.Load() {
+			return authFailed
+		}
+		return 0
+	})
+	says := func(what string, err error) {
+		t.Helper()
+		if err == nil || engine.Temporary(err) || !errors.Is(err, zk.ErrAuthFailed) || !strings.Contains(err.Error(), "check the user in the URL") {
+			t.Errorf("%s: %v, want an error that is not temporary and says to check the user", what, err)
+		}
+	}
+	_, err := zookeeper.Open(t.Context(), f.url(), zookeeper.Timeout(testTimeout))
+	says("open", err)
+
+	before := len(f.connections())
+	e := open(t, f.url(), zookeeper.Lazy())
+	_, err = e.Acquire(t.Context(), request(t, ann, "a"))
+	says("acquire", err)
+	_, _, err = e.List(t.Context(), "", "")
+	says("list", err)
+	says("renew", e.Renew(t.Context(), []engine.Request{request(t, ann, "a")})[0])
+
+	eventually(t, "the client has connected six times", func() bool { return len(f.connections()) >= before+6 })
+	at := f.connections()[before:]
+	if took, pauses := at[5].Sub(at[0]), 600*time.Millisecond; took < pauses { // 20+40+80+160+320 ms
+		t.Errorf("the client connected six times in %v, want pauses of at least %v", took, pauses)
+	}
+	accepts.Store(true)
+	eventually(t, "the client connects", func() bool { return e.Connections() == 1 })
+}
