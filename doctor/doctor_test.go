@@ -270,6 +270,8 @@ var cases = []struct {
 	{"an etcd with an alarm", members(engine.Etcd, func(n *engine.Node) { n.Alarms = []string{"CORRUPT"} }, "a:1", "b:1", "c:1"), "fail alarm"},
 	{"an almost full etcd", members(engine.Etcd, func(n *engine.Node) { n.MaxMemory, n.UsedMemory = 2<<30, 19<<27 }, "a:1", "b:1", "c:1"), "warn almost-no-space"},
 	{"an old etcd", members(engine.Etcd, func(n *engine.Node) { n.Version = "3.4.20" }, "a:1", "b:1", "c:1"), "fail old-server"},
+	{"an etcd that may end a renewed lease", members(engine.Etcd, func(n *engine.Node) { n.Version = "3.5.13" }, "a:1", "b:1", "c:1"), "fail old-server"},
+	{"the oldest etcd that is good enough", members(engine.Etcd, func(n *engine.Node) { n.Version = "3.5.14" }, "a:1", "b:1", "c:1"), ""},
 
 	{"a healthy ZooKeeper", members(engine.ZooKeeper, func(n *engine.Node) { n.Offset = 20 * time.Millisecond }, "a:1", "b:1", "c:1"), ""},
 	{"ZooKeeper whose leader's clock is ahead", members(engine.ZooKeeper, func(n *engine.Node) { n.Offset = 5 * time.Second }, "a:1", "b:1", "c:1"), "warn clock"},

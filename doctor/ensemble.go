@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -52,9 +53,12 @@ var ensembles = map[Code]entry{
 
 // member examines a server of etcd or ZooKeeper that answers.
 func (x *exam) member(n engine.Node) {
-	// Both engines need version 3.5.
-	if before(n.Version, 3, 5) {
-		x.find(OldServer, n.Addr, n.Version, map[engine.Product]string{engine.Etcd: "etcd", engine.ZooKeeper: "ZooKeeper"}[x.product], "3.5")
+	switch {
+	case x.product == engine.Etcd && oldEtcd(n.Version):
+		x.find(OldServer, n.Addr, n.Version, "etcd", "3.5.14")
+		x.findings[len(x.findings)-1].Means = losesLeases
+	case x.product == engine.ZooKeeper && before(n.Version, 3, 5):
+		x.find(OldServer, n.Addr, n.Version, "ZooKeeper", "3.5")
 	}
 	for _, alarm := range n.Alarms {
 		if strings.Contains(alarm, "NOSPACE") {
@@ -71,6 +75,19 @@ func (x *exam) member(n engine.Node) {
 		x.find(FourLetterWords, n.Addr, word)
 	}
 	x.clock(n)
+}
+
+// losesLeases is the consequence of an etcd before 3.5.14.
+var losesLeases = Text{
+	"calls of the engine may fail, and a slow leader may end a lease that was renewed: its holder loses the lock, and another gets it",
+	"引擎的调用可能失败；leader 变慢时，刚续过的租期也可能被它结束，锁从持有者手里丢失，被别人拿走",
+}
+
+// oldEtcd reports whether a version is before 3.5.14.
+func oldEtcd(version string) bool {
+	var patch int
+	n, _ := fmt.Sscanf(version, "3.5.%d", &patch)
+	return before(version, 3, 5) || n == 1 && patch < 14
 }
 
 // ensemble examines whether enough members answer, and whether they are independent. Unlike
