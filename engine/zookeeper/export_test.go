@@ -33,3 +33,16 @@ func Parse(url string) (hosts []string, root, user string, _ error) {
 
 // Path returns the path of a lock.
 func (e *Engine) Path(key string) string { return e.path(keystate.Locks, key) }
+
+// AuthenticateLate calls lose, which cuts the connection, and reports whether there is a
+// session if the reply to the user is noted only then.
+func (e *Engine) AuthenticateLate(lose func()) (up bool) {
+	e.session.mu.Lock()
+	l := e.session.link
+	e.session.mu.Unlock()
+	lose()
+	<-l.lost
+	l.serve()
+	up, _, _ = e.session.state()
+	return up
+}

@@ -36,7 +36,7 @@ type link struct {
 	conn    *zk.Conn
 	had     atomic.Bool   // it has had a session
 	began   time.Time     // when it got the session; set before had
-	lost    chan struct{} // closed when it has lost its connection
+	lost    chan struct{} // closed, under the session's mu, when it has lost its connection
 	losing  sync.Once
 }
 
@@ -116,7 +116,7 @@ func (l *link) observe(ev zk.Event) {
 		l.began = time.Now()
 		l.had.Store(true)
 		if l.session.address.user == "" {
-			l.session.set(true, "")
+			l.serve()
 		}
 	case zk.StateExpired, zk.StateDisconnected:
 		if l.had.Load() {
@@ -125,11 +125,30 @@ func (l *link) observe(ev zk.Event) {
 	}
 }
 
-// lose notes that the link is of no more use.
+// serve notes that calls can use the link, unless it was lost meanwhile.
+func (l *link) serve() {
+	s := l.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-l.lost:
+		return
+	default:
+	}
+	s.up, s.cause, s.refusal = true, "", nil
+	s.connects++
+	s.announce()
+}
+
+// lose notes that calls cannot use the link any longer.
 func (l *link) lose() {
 	l.losing.Do(func() {
-		l.session.set(false, "the connection was lost")
+		s := l.session
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		close(l.lost)
+		s.up, s.cause = false, "the connection was lost"
+		s.announce()
 	})
 }
 
@@ -140,7 +159,7 @@ func (l *link) authenticate() {
 		err := l.conn.AddAuth("digest", []byte(a.user+":"+a.password))
 		switch {
 		case err == nil:
-			l.session.set(true, "")
+			l.serve()
 			return
 		case errors.Is(err, zk.ErrAuthFailed):
 			l.session.refuse(err)
@@ -170,18 +189,6 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 		return nil, err
 	}
 	return &boundedConn{Conn: conn, longest: l.session.address.session}, nil
-}
-
-// set notes whether there is a session.
-func (s *session) set(up bool, cause string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.up, s.cause = up, cause
-	if up {
-		s.connects++
-		s.refusal = nil
-	}
-	s.announce()
 }
 
 // refuse notes that a server refuses the user.

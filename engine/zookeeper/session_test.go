@@ -49,3 +49,16 @@ func TestARefusedUser(t *testing.T) {
 	accepts.Store(true)
 	eventually(t, "the client connects", func() bool { return e.Connections() == 1 })
 }
+
+// The reply to the user and the loss of the connection reach the client at the same time.
+func TestAConnectionThatWasLostDoesNotServe(t *testing.T) {
+	t.Parallel()
+	e, p := proxied(t, server(t), zookeeper.Session(longSession))
+	up := e.AuthenticateLate(func() {
+		p.Refuse(true)
+		p.Reset()
+	})
+	if up {
+		t.Error("a connection serves although it was lost")
+	}
+}
