@@ -100,7 +100,11 @@ func (a *address) read(u *url.URL, others []string) error {
 			return err
 		}
 	}
-	return a.query(u.Query())
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil { // the error quotes a part that may be secret
+		return errors.New("has parameters that cannot be read: separate them with &, and escape special characters, as %25 for %")
+	}
+	return a.query(query)
 }
 
 // endpoint adds a member.
