@@ -43,9 +43,14 @@ func (c *cleaner) schedule(dir, key string, n *node) {
 	if n.state.Vacant() && !keystate.Removable(n.state, keystate.Moment{ID: n.at.ID + 1}) { // it stays for the fences that it has reserved
 		wait = time.Minute
 	}
+	c.put(documentName{dir, key}, time.Now().Add(wait))
+}
+
+// put looks at a document again at a time.
+func (c *cleaner) put(d documentName, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.due[documentName{dir, key}] = time.Now().Add(wait)
+	c.due[d] = at
 }
 
 // cancel forgets a document that was removed.
@@ -81,9 +86,7 @@ func (e *Engine) clean() {
 		case <-e.closing:
 			return
 		case now := <-tick.C:
-			for _, d := range e.cleaner.take() {
-				e.tidy(ctx, d)
-			}
+			e.tidyDue(ctx)
 			if now.Sub(lastOrphans) >= orphanEvery {
 				lastOrphans = now
 				_ = e.signal(e.topics.takeOrphans())
@@ -94,6 +97,25 @@ func (e *Engine) clean() {
 			}
 		}
 	}
+}
+
+// tidyDue removes the documents that are due, several at once. It reads the clock first, so
+// that the removal of one that has expired is a single request.
+func (e *Engine) tidyDue(ctx context.Context) {
+	due := e.cleaner.take()
+	if len(due) == 0 {
+		return
+	}
+	if _, err := e.present(ctx, due[0].key); err != nil { // the others would fail as well
+		for _, d := range due {
+			e.cleaner.put(d, time.Now())
+		}
+		return
+	}
+	keystate.Each(due, func(d *documentName) error {
+		e.tidy(ctx, *d)
+		return nil
+	})
 }
 
 // tidy removes a document if nothing is left in it, or schedules it again. A document that
@@ -124,17 +146,35 @@ func (e *Engine) sweep(ctx context.Context) {
 				e.sweepResults(e.bucket(dir, n), names)
 				continue
 			}
-			for _, name := range names {
-				if key, ok := unescape(name); ok && !e.isClosing() {
-					e.tidy(ctx, documentName{dir, key})
-				}
-			}
+			e.sweepBucket(ctx, dir, names)
 			if err != nil || e.isClosing() {
 				break
 			}
 		}
 	}
 	_, _ = request(e, "delete", func(conn *zk.Conn) (struct{}, error) { return struct{}{}, conn.Delete(path, -1) })
+}
+
+// sweepBucket removes the empty documents of a bucket. It reads the clock once: most
+// documents stay, and each is only read.
+func (e *Engine) sweepBucket(ctx context.Context, dir string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	at, err := e.present(ctx, dir)
+	if err != nil {
+		return
+	}
+	keystate.Each(names, func(name *string) error {
+		key, ok := unescape(*name)
+		if !ok || e.isClosing() {
+			return nil
+		}
+		if n, err := e.get(dir, key); err == nil && n != nil && n.removable(at) {
+			e.tidy(ctx, documentName{dir, key})
+		}
+		return nil
+	})
 }
 
 // isClosing reports whether Close was called.

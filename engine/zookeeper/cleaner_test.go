@@ -1,9 +1,12 @@
 package zookeeper_test
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/zookeeper"
@@ -79,5 +82,112 @@ func TestTheCleanerForgetsDocumentsThatOtherEnginesHaveRemovedOrChanged(t *testi
 				t.Errorf("the cleaner looked at the document again: %+v", again)
 			}
 		})
+	}
+}
+
+// nodes returns how many nodes the buckets of a directory have.
+func nodes(t testing.TB, conn *zk.Conn, dir string) (n int) {
+	t.Helper()
+	buckets, _, err := conn.Children(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range buckets {
+		names, _, err := conn.Children(dir + "/" + b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(names)
+	}
+	return n
+}
+
+// claims claims many keys at once.
+func claims(t testing.TB, e *zookeeper.Engine, n int, retain time.Duration) {
+	t.Helper()
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range 50 {
+		all.Go(func() {
+			for i := range next {
+				c := engine.Claim{Key: key(t) + strconv.Itoa(i), Attempt: "a", Lease: time.Second, Retain: retain}
+				if _, err := e.Capabilities().Ledger.Claim(t.Context(), c); err != nil {
+					t.Errorf("claim: %v", err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+}
+
+// count returns how many calls have an operation.
+func count(calls []engine.ServerCall, operation string) (n int) {
+	for _, c := range calls {
+		if c.Operation == operation {
+			n++
+		}
+	}
+	return n
+}
+
+// An engine that removed one document after the other would fall behind its claims.
+func TestExpiredDocumentsAreRemovedSeveralAtOnce(t *testing.T) {
+	t.Parallel()
+	const documents = 3000
+	e, conn := open(t, server(t).URL(), zookeeper.Root("/expired")), connect(t, server(t).Addr())
+	var (
+		mu             sync.Mutex
+		total, overlap int
+		busyUntil      time.Time
+	)
+	defer e.Capabilities().Observe(func(c engine.ServerCall) {
+		mu.Lock()
+		defer mu.Unlock()
+		if total++; c.Operation == "claim" {
+			total = 0
+			return
+		}
+		now := time.Now()
+		if c.Operation == "tidy" && now.Add(-c.Took).Before(busyUntil) {
+			overlap++
+		}
+		busyUntil = now
+	})()
+	claims(t, e, documents, time.Second)
+	eventually(t, "all nodes are removed", func() bool { return nodes(t, conn, "/expired/records") == 0 })
+	mu.Lock()
+	defer mu.Unlock()
+	if limit := documents + documents/10; total > limit {
+		t.Errorf("removing %d documents took %d requests, want at most %d", documents, total, limit)
+	}
+	if overlap < documents/2 {
+		t.Errorf("%d of %d documents were removed while another request was on its way, want most", overlap, documents)
+	}
+}
+
+func TestASweepOfRecordsThatStayOnlyReadsThem(t *testing.T) {
+	t.Parallel()
+	const documents = 2000
+	ended := open(t, server(t).URL(), zookeeper.Root("/kept"))
+	claims(t, ended, documents, time.Hour)
+	if err := ended.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, server(t).URL(), zookeeper.Root("/kept"))
+	calls := observe(t, e)
+	e.Sweep()
+	all := calls()
+	if reads := count(all, "read"); reads != documents {
+		t.Errorf("the sweep read %d documents, want %d", reads, documents)
+	}
+	if clocks := count(all, "clock"); clocks > 64 {
+		t.Errorf("the sweep wrote the clock %d times, want at most once for each of 64 buckets", clocks)
+	}
+	if tidied := count(all, "tidy"); tidied > 0 {
+		t.Errorf("the sweep tried to remove %d documents, and all stay", tidied)
 	}
 }

@@ -55,6 +55,22 @@ func read(dir, key string, data []byte, stat *zk.Stat) (*node, error) {
 	return n, nil
 }
 
+// present returns the state at a time, without what has expired, and the time. That is not
+// before the document's, if the clock was set back.
+func (n *node) present(at keystate.Moment) (keystate.State, keystate.Moment) {
+	s := n.state.Clone()
+	now := keystate.Moment{Now: max(at.Now, n.at.Now), ID: max(at.ID, n.at.ID)}
+	s.Apply(&keystate.Command{Do: keystate.DoTidy}, &keystate.Effects{Moment: now})
+	return s, now
+}
+
+// removable reports whether nothing is left of the document at a time.
+func (n *node) removable(at keystate.Moment) bool {
+	s, now := n.present(at)
+	now.ID++ // the earliest transaction that may remove it
+	return keystate.Removable(s, now)
+}
+
 // momentOf returns when a node was last written.
 func momentOf(stat *zk.Stat) keystate.Moment {
 	return keystate.Moment{Now: stat.Mtime, ID: uint64(max(stat.Mzxid, 0))}

@@ -58,10 +58,8 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 			return "", readFailure(pattern, err)
 		}
 		for _, n := range nodes {
-			s := n.state.Clone()
-			now := max(at.Now, n.at.Now)
-			s.Apply(&keystate.Command{Do: keystate.DoInspect}, &keystate.Effects{Moment: keystate.Moment{Now: now, ID: n.at.ID}})
-			added += add(s, now)
+			s, now := n.present(at)
+			added += add(s, now.Now)
 		}
 	}
 	if from >= buckets {
