@@ -30,8 +30,9 @@ const (
 // as others change it in between.
 type acquisition struct {
 	*Engine
-	r     *engine.Request
-	ready lease // a lease without a key, for the hold
+	r      *engine.Request
+	ready  lease // a lease without a key, for the hold
+	queued bool  // this call has put the request into the queue
 }
 
 // Acquire implements [engine.Engine].
@@ -63,6 +64,9 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	// may have attached it, and another engine ended it and kept the lease.
 	if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrFull) {
 		e.leases.put(a.ready)
+	}
+	if a.queued {
+		err = queuedError(r.Key, err)
 	}
 	return engine.Grant{}, err
 }

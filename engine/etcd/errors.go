@@ -63,6 +63,15 @@ func conflictError(ctx context.Context, name string) error {
 		engine.ErrOverloaded, ctx.Err())
 }
 
+// queuedError is the error of a call that has put its request into the queue. After a failure, the
+// position is left, and Abandon ends it.
+func queuedError(name string, err error) error {
+	if engine.Temporary(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fail(name, "the request was put into the queue; after that: "+err.Error(), engine.ErrUnknown, err)
+	}
+	return err
+}
+
 // fullUnconfirmed is the error of a change that a full database has refused or made.
 func fullUnconfirmed(c *change, err error) error {
 	return fail(c.name, fmt.Sprintf("the database has reached its quota during %s, which may have taken effect: %v", c.operation, err),

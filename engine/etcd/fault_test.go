@@ -46,6 +46,36 @@ func TestLostAnswers(t *testing.T) {
 				t.Errorf("%d waiters are ahead, want 1", b.Ahead)
 			}
 		},
+		"a request in the queue is refused although the rest of the lease cannot be read": func(t *testing.T, m *etcdtest.Member) {
+			n, direct, r := behindProxy(t, m.Addr(), etcd.Timeout(short)), open(t, m.URL()), request(ann)
+			r.Kind, r.QueueLease = engine.Fair, time.Minute
+			granted(t, direct, r)
+			n.then(n.loseReplies, "enqueue")
+			if b := busy(t, n, by(bob, r)); b.Holder != ann || b.Left != 0 {
+				t.Errorf("the refusal is %+v, want the holder %s and no rest of the lease", b, ann)
+			}
+			if b := busy(t, direct, by("c:1", r)); b.Ahead != 1 {
+				t.Errorf("%d waiters are ahead, want 1", b.Ahead)
+			}
+		},
+		"the outcome of a request in the queue that others keep from the lock is unknown": func(t *testing.T, m *etcdtest.Member) {
+			e, direct, client, r := open(t, m.URL(), etcd.Timeout(short)), open(t, m.URL()), connect(t, m.Addr()), request(ann)
+			r.Kind, r.QueueLease = engine.Fair, time.Minute
+			granted(t, direct, r)
+			stop := e.Capabilities().Observe(func(c engine.ServerCall) {
+				switch c.Operation {
+				case "read-lock":
+					released(t, direct, r, engine.Released)
+				case "enqueue", "acquire":
+					if _, err := client.Put(t.Context(), "interlock/lock/"+r.Key+"/tomb/other/attempt", ""); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			defer stop()
+			_, err := e.Acquire(t.Context(), by(bob, r))
+			wantError(t, err, engine.ErrUnknown)
+		},
 		"a release whose reply was lost is unknown": func(t *testing.T, m *etcdtest.Member) {
 			n, r := behindProxy(t, m.Addr(), etcd.Timeout(short)), request(ann)
 			granted(t, n, r)

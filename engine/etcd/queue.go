@@ -96,11 +96,10 @@ func (a *acquisition) refuse(ctx context.Context, s *state, b *blocker) (next *s
 			}
 		}
 	}
-	left, err := a.left(ctx, r.Key, b.lease)
-	if err != nil {
-		return nil, err
+	// The refusal is certain even if this read fails, and the request may have a position.
+	if left, err := a.left(ctx, r.Key, b.lease); err == nil {
+		busy.Left = max(left, time.Millisecond) // zero would mean unknown; the lease has expired just now
 	}
-	busy.Left = max(left, time.Millisecond) // zero would mean unknown; the lease has expired just now
 	return nil, busy
 }
 
@@ -138,6 +137,8 @@ func (a *acquisition) enqueue(ctx context.Context) (*state, error) {
 		return nil, err
 	case !resp.Succeeded:
 		a.leases.put(wait, turn)
+	default:
+		a.queued = true
 	}
 	return a.parse(r.Key, resp)
 }
