@@ -78,32 +78,38 @@ func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, err
 	}
 }
 
-// forceRelease makes one try. It is not done if the lock was granted meanwhile.
-//
-// The transaction that ends the holds also writes the revocations. Revocations that do not
-// fit into it are written twice: before it, so that they exist when the holds end, and after
-// it, to notify the clients. A revocation has no effect while its hold exists, because a
-// renewal finds the hold first.
+// forceRelease makes one try. It is not done if the lock was granted meanwhile. A full database
+// accepts only changes that delete keys. Then no revocation is written, because an operator must be
+// able to free a lock, and the next renewals of the former holders fail with ErrNotHolder.
 func (e *Engine) forceRelease(ctx context.Context, s *state, before engine.Lock) (done bool, err error) {
 	if len(s.holds) == 0 && len(s.waiters) == 0 {
 		return true, nil
 	}
-	lock, ends := e.keys.lock(s.name), []string{"hold/"}
-	c := &change{name: s.name, operation: "force-release"}
-	var rest []clientv3.Op
-	if len(s.holds) == 0 {
-		ends = []string{"wait/", "turn/"} // empties the queue
-	} else {
-		puts, err := e.revocations(ctx, s, before)
-		if err != nil {
-			return false, err
-		}
-		n := min(len(puts), revocationWrites)
-		c.do, rest = puts[:n], puts[n:]
-		if err := e.write(ctx, s.name, rest); err != nil {
-			return false, err
-		}
+	revocations, err := e.revocations(ctx, s, before)
+	if err == nil {
+		done, err = e.endHolds(ctx, s, revocations)
 	}
+	if errors.Is(err, engine.ErrFull) {
+		return e.endHolds(ctx, s, nil)
+	}
+	return done, err
+}
+
+// endHolds ends the holds, or empties the queue if there are none. The transaction also writes the
+// revocations. Those that do not fit into it are written twice: before it, so that they exist when
+// the holds end, and after it, to notify the clients. A revocation has no effect while its hold
+// exists, because a renewal finds the hold first.
+func (e *Engine) endHolds(ctx context.Context, s *state, revocations []clientv3.Op) (done bool, err error) {
+	lock, ends := e.keys.lock(s.name), []string{"hold/"}
+	if len(s.holds) == 0 {
+		ends = []string{"wait/", "turn/"}
+	}
+	n := min(len(revocations), revocationWrites)
+	rest := revocations[n:]
+	if err := e.write(ctx, s.name, rest); err != nil {
+		return false, err
+	}
+	c := &change{name: s.name, operation: "force-release", do: revocations[:n:n]}
 	for _, end := range ends {
 		c.do = append(c.do, clientv3.OpDelete(lock+end, clientv3.WithPrefix()))
 	}
@@ -118,6 +124,9 @@ func (e *Engine) forceRelease(ctx context.Context, s *state, before engine.Lock)
 
 // revocations returns the changes that write a revocation for each hold.
 func (e *Engine) revocations(ctx context.Context, s *state, before engine.Lock) (puts []clientv3.Op, _ error) {
+	if len(s.holds) == 0 {
+		return nil, nil
+	}
 	var left time.Duration
 	for _, h := range before.Holders {
 		left = max(left, min(h.Left, maxLease/4))

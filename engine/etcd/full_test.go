@@ -178,7 +178,12 @@ func TestFullDatabases(t *testing.T) {
 			wantError(t, err, engine.ErrFull, engine.ErrUnknown)
 			_, err = f.Capabilities().Ledger.Claim(t.Context(), c)
 			wantError(t, err, engine.ErrFull, engine.ErrUnknown)
-			granted(t, direct, by(bob, r))
+			next := by(bob, r)
+			granted(t, direct, next)
+			if l, err := f.ForceRelease(t.Context(), r.Key); err != nil || len(l.Holders) != 1 {
+				t.Errorf("force-release: %+v, %v; want the holder", l, err)
+			}
+			wantError(t, direct.Renew(t.Context(), []engine.Request{next})[0], engine.ErrNotHolder, engine.ErrRevoked)
 			if found, err := direct.Capabilities().Ledger.Lookup(t.Context(), c.Key); err != nil || found.State != engine.Absent {
 				t.Errorf("the record is %+v, %v; want none", found, err)
 			}

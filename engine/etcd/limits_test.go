@@ -120,6 +120,15 @@ func TestLimits(t *testing.T) {
 		m := etcdtest.Start(t, "--quota-backend-bytes", "2000000")
 		e, client, r := open(t, m.URL()), connect(t, m.Addr()), request(ann)
 		granted(t, e, r)
+		stuck := request(ann)
+		granted(t, e, stuck)
+		granted(t, e, by(ann, stuck))
+		l, done, absent := e.Capabilities().Ledger, claim(), claim()
+		for _, c := range []engine.Claim{done, absent} {
+			if _, err := l.Claim(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
 		var err error
 		for i := 0; err == nil && i < 1000; i++ {
 			_, err = client.Put(t.Context(), fmt.Sprint("filler", i), strings.Repeat("x", 100_000))
@@ -127,7 +136,23 @@ func TestLimits(t *testing.T) {
 		_, err = e.Acquire(t.Context(), request(ann))
 		wantError(t, err, engine.ErrFull, engine.ErrUnknown, engine.ErrUnavailable)
 		renewed(t, e, r) // a lease is begun again without a write
+		_, err = e.Abandon(t.Context(), r)
+		wantError(t, err, engine.ErrFull, engine.ErrUnknown)
 		released(t, e, r, engine.Released)
+		_, err = e.Release(t.Context(), stuck)
+		wantError(t, err, engine.ErrFull, engine.ErrUnknown)
+		if before, err := e.ForceRelease(t.Context(), stuck.Key); err != nil || len(before.Holders) != 1 {
+			t.Errorf("force-release: %+v, %v; want the holder", before, err)
+		}
+		if after, err := e.Inspect(t.Context(), stuck.Key); err != nil || len(after.Holders) != 0 {
+			t.Errorf("after a forced release the lock is %+v, %v; want no holder", after, err)
+		}
+		wantError(t, e.Renew(t.Context(), []engine.Request{stuck})[0], engine.ErrNotHolder, engine.ErrRevoked)
+		_, err = l.Settle(t.Context(), engine.Settlement{Key: done.Key, Attempt: done.Attempt, Outcome: engine.Done, Retain: time.Hour})
+		wantError(t, err, engine.ErrFull, engine.ErrUnknown)
+		if o, err := l.Settle(t.Context(), engine.Settlement{Key: absent.Key, Attempt: absent.Attempt, Outcome: engine.Absent}); err != nil || o != engine.Released {
+			t.Errorf("settle without an outcome: %v, %v", o, err)
+		}
 		h, err := e.Probe(t.Context())
 		if err != nil || !slices.Equal(h.Nodes[0].Alarms, []string{"NOSPACE"}) || h.Nodes[0].MaxMemory != 2_000_000 {
 			t.Errorf("probe: %+v, %v; want the alarm and the quota", h.Nodes, err)
