@@ -14,30 +14,28 @@ import (
 	"github.com/interlock-go/interlock/internal/keystate"
 )
 
-// page is how many documents fill a page. A page ends with a whole group of buckets, so
-// it may be longer.
+// page is how many documents fill a page. A page ends with a whole bucket, so it may be
+// longer.
 const page = 100
 
-// group is how many buckets are listed at once.
-const group = 16
+// maxGroup is how many buckets are read at once. A page begins with one, and doubles the
+// number: many documents then fill it at once, and few do not cost a round trip for each
+// bucket.
+const maxGroup = 16
 
 // List implements [engine.Inspector].
 func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engine.Lock, next string, err error) {
-	next, err = e.list(ctx, keystate.Locks, pattern, cursor, func(s keystate.State, now int64) int {
-		l, ok := keystate.LockOf(s, now)
-		if !ok {
-			return 0
+	next, err = e.list(ctx, keystate.Locks, pattern, cursor, func(s keystate.State, now int64) {
+		if l, ok := keystate.LockOf(s, now); ok {
+			locks = append(locks, l)
 		}
-		locks = append(locks, l)
-		return 1
 	})
 	return locks, next, err
 }
 
 // list calls add for the documents of a directory whose keys match pattern, until a page
-// is full. The cursor is the number of the next bucket. add returns how many items it
-// has added.
-func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func(s keystate.State, now int64) int) (next string, _ error) {
+// is full or half of the time has passed. The cursor is the number of the next bucket.
+func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func(s keystate.State, now int64)) (next string, _ error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
@@ -45,22 +43,29 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 	if err != nil || from < 0 || from >= buckets {
 		return "", fmt.Errorf("zookeeper: unknown cursor %q: begin with an empty one", cursor)
 	}
-	deadline := time.Now().Add(e.timeout)
+	start := time.Now()
+	deadline := start.Add(e.timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	at, err := e.present(ctx, pattern)
 	if err != nil {
 		return "", err
 	}
-	for added := 0; from < buckets && added < page; from += group {
-		nodes, err := within(ctx, deadline, e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from) })
+	begun := false
+	for read, group := 0, 1; from < buckets && read < page; group = min(2*group, maxGroup) {
+		if begun && time.Since(start) > e.timeout/2 {
+			break // the next page has the whole time again
+		}
+		to := min(from+group, buckets)
+		nodes, err := within(ctx, deadline, e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from, to) })
 		if err != nil {
 			return "", readFailure(pattern, err)
 		}
 		for _, n := range nodes {
 			s, now := n.present(at)
-			added += add(s, now.Now)
+			add(s, now.Now)
 		}
+		from, read, begun = to, read+len(nodes), true
 	}
 	if from >= buckets {
 		return "", nil
@@ -80,10 +85,10 @@ func (e *Engine) present(ctx context.Context, key string) (keystate.Moment, erro
 	return at, nil
 }
 
-// readBuckets reads the documents in a group of buckets whose keys match pattern.
-func (e *Engine) readBuckets(dir, pattern string, from int) (nodes []*node, _ error) {
-	lists := make([][]string, group)
-	errs := keystate.EachIndex(group, func(i int) (err error) {
+// readBuckets reads the documents in some buckets whose keys match pattern.
+func (e *Engine) readBuckets(dir, pattern string, from, to int) (nodes []*node, _ error) {
+	lists := make([][]string, to-from)
+	errs := keystate.EachIndex(len(lists), func(i int) (err error) {
 		lists[i], err = e.children(e.bucket(dir, from+i))
 		return err
 	})

@@ -80,13 +80,10 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 
 // List implements [engine.Ledger].
 func (l ledger) List(ctx context.Context, pattern, cursor string) (records []engine.Record, next string, err error) {
-	next, err = l.list(ctx, keystate.Records, pattern, cursor, func(s keystate.State, now int64) int {
-		r, ok := keystate.RecordOf(s, now)
-		if !ok {
-			return 0
+	next, err = l.list(ctx, keystate.Records, pattern, cursor, func(s keystate.State, now int64) {
+		if r, ok := keystate.RecordOf(s, now); ok {
+			records = append(records, r)
 		}
-		records = append(records, r)
-		return 1
 	})
 	return records, next, err
 }
