@@ -55,9 +55,9 @@ func read(dir, key string, data []byte, stat *zk.Stat) (*node, error) {
 	return n, nil
 }
 
-// present returns the state at a time, without what has expired, and the time. That is not
+// stateAt returns the state at a time, without what has expired, and the time. That is not
 // before the document's, if the clock was set back.
-func (n *node) present(at keystate.Moment) (keystate.State, keystate.Moment) {
+func (n *node) stateAt(at keystate.Moment) (keystate.State, keystate.Moment) {
 	s := n.state.Clone()
 	now := keystate.Moment{Now: max(at.Now, n.at.Now), ID: max(at.ID, n.at.ID)}
 	s.Apply(&keystate.Command{Do: keystate.DoTidy}, &keystate.Effects{Moment: now})
@@ -66,7 +66,7 @@ func (n *node) present(at keystate.Moment) (keystate.State, keystate.Moment) {
 
 // removable reports whether nothing is left of the document at a time.
 func (n *node) removable(at keystate.Moment) bool {
-	s, now := n.present(at)
+	s, now := n.stateAt(at)
 	now.ID++ // the earliest transaction that may remove it
 	return keystate.Removable(s, now)
 }

@@ -222,6 +222,7 @@ func TestAStoppedServerFailsCallsInTime(t *testing.T) {
 	r, c := request(t, ann, "a"), request(t, bob, "b")
 	c.Key += "other"
 	first := granted(t, e, r)
+	patient := open(t, s.URL(), zookeeper.Timeout(time.Second), zookeeper.Session(longSession)) // keeps the connection
 	s.Stop()
 	start := time.Now()
 	refused(t, e, c, engine.ErrUnknown)
@@ -229,8 +230,14 @@ func TestAStoppedServerFailsCallsInTime(t *testing.T) {
 	if _, err := e.Inspect(context.Background(), key(t)+"third"); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("inspect: %v, want %v: it changes nothing", err, engine.ErrUnavailable)
 	}
+	if _, _, err := patient.List(context.Background(), "*", ""); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("list: %v, want %v", err, engine.ErrUnavailable)
+	}
+	if _, err := patient.Incarnation(context.Background()); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("incarnation: %v, want %v", err, engine.ErrUnavailable)
+	}
 	if took := time.Since(start); took > time.Minute {
-		t.Errorf("three calls took %v, and their timeout is 1s", took)
+		t.Errorf("five calls took %v, and their timeout is 1s", took)
 	}
 	s.Cont()
 	eventually(t, "the holder renews", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })

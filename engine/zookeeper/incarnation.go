@@ -25,8 +25,6 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 		return engine.Incarnation{}, err
 	}
 	deadline := time.Now().Add(e.timeout)
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
 	at, err := e.present(ctx, "incarnation") // creates the root if it is missing
 	if err != nil {
 		return engine.Incarnation{}, err

@@ -44,9 +44,6 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 		return "", fmt.Errorf("zookeeper: unknown cursor %q: begin with an empty one", cursor)
 	}
 	start := time.Now()
-	deadline := start.Add(e.timeout)
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
 	at, err := e.present(ctx, pattern)
 	if err != nil {
 		return "", err
@@ -57,12 +54,12 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 			break // the next page has the whole time again
 		}
 		to := min(from+group, buckets)
-		nodes, err := within(ctx, deadline, e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from, to) })
+		nodes, err := within(ctx, start.Add(e.timeout), e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from, to) })
 		if err != nil {
 			return "", readFailure(pattern, err)
 		}
 		for _, n := range nodes {
-			s, now := n.present(at)
+			s, now := n.stateAt(at)
 			add(s, now.Now)
 		}
 		from, read, begun = to, read+len(nodes), true
@@ -73,13 +70,19 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 	return strconv.Itoa(from), nil
 }
 
-// present returns the leader's time after the call of it.
+// present returns the leader's time after the call of it. The call ends with ctx or after
+// the engine's timeout.
 func (e *Engine) present(ctx context.Context, key string) (keystate.Moment, error) {
-	if err := e.session.wait(ctx); err != nil {
-		return keystate.Moment{}, e.endedEarly(context.Background(), key)
+	until, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	if err := e.session.wait(until); err != nil {
+		return keystate.Moment{}, e.endedEarly(ctx, key)
 	}
-	at, err := e.clock.read(ctx, e)
-	if err != nil {
+	at, err := e.clock.read(until, e)
+	switch {
+	case err != nil && until.Err() != nil:
+		return keystate.Moment{}, e.endedEarly(ctx, key)
+	case err != nil:
 		return keystate.Moment{}, readFailure(key, err)
 	}
 	return at, nil
