@@ -86,6 +86,7 @@ func (l ledger) grant(ctx context.Context, c *engine.Claim, x *entry) (engine.Re
 	})
 	switch {
 	case err != nil:
+		l.discard(ctx, err, distinct(claimed, retained)...)
 		return engine.Record{}, nil, err
 	case !resp.Succeeded:
 		l.leases.put(distinct(claimed, retained)...)
@@ -166,9 +167,15 @@ func (l ledger) renewEntry(ctx context.Context, c *engine.Claim, x *entry) (next
 		},
 		otherwise: l.entryReads(c.Key),
 	})
-	if err != nil || resp.Succeeded {
+	if err == nil && resp.Succeeded {
+		return nil, nil
+	}
+	fresh := without(without(distinct(claimed, retained), x.claim.leased()), x.record.leased())
+	if err != nil {
+		l.discard(ctx, err, fresh...)
 		return nil, err
 	}
+	l.leases.put(fresh...)
 	return l.parseEntry(c.Key, resp)
 }
 

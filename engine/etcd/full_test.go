@@ -239,6 +239,103 @@ func TestFullDatabases(t *testing.T) {
 	})
 }
 
+// Leases of ages and results last for long.
+func TestFailedChangesLeaveNoLeases(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, *etcdtest.Member){
+		"if the database is full": func(t *testing.T, m *etcdtest.Member) {
+			f, direct := newFullDatabase(t, m)
+			client, c := connect(t, m.Addr()), claim()
+			if _, err := direct.Capabilities().Ledger.Claim(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			before := leases(t, client)
+			f.set(true, false)
+			_, incarnationErr := f.Incarnation(t.Context())
+			_, claimErr := f.Capabilities().Ledger.Claim(t.Context(), claim())
+			longer := c
+			longer.Retain *= 2
+			_, settleErr := f.Capabilities().Ledger.Settle(t.Context(), engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Retain: 3 * time.Hour})
+			for _, err := range []error{
+				f.WriteNote(t.Context(), "note", "text", 0), incarnationErr, claimErr,
+				f.Capabilities().Ledger.Renew(t.Context(), []engine.Claim{longer})[0], settleErr,
+			} {
+				wantError(t, err, engine.ErrFull, engine.ErrUnknown)
+			}
+			if after := leases(t, client); after != before {
+				t.Errorf("there are %d leases, want %d", after, before)
+			}
+		},
+		"if other callers come first": func(t *testing.T, m *etcdtest.Member) {
+			e, client, c := open(t, m.URL()), connect(t, m.Addr()), claim()
+			l := e.Capabilities().Ledger
+			if _, err := l.Claim(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			before := leases(t, client)
+			var meets []string // keys that another caller changes after the next grants of leases
+			stop := e.Capabilities().Observe(func(c engine.ServerCall) {
+				if c.Operation == "lease-grant" && len(meets) > 0 {
+					touch(t, client, meets[0])
+					meets = meets[1:]
+				}
+			})
+			defer stop()
+			meets = []string{"interlock/incarnation"}
+			if _, err := e.Incarnation(t.Context()); err != nil {
+				t.Errorf("incarnation: %v", err)
+			}
+			if after := leases(t, client); after != before {
+				t.Errorf("there are %d leases, want %d", after, before)
+			}
+			c.Retain *= 2
+			meets = []string{"interlock/record/" + c.Key + "/result"}
+			if err := l.Renew(t.Context(), []engine.Claim{c})[0]; err != nil {
+				t.Errorf("renew: %v", err)
+			}
+			if after := leases(t, client); after != before+1 {
+				t.Errorf("there are %d leases, want one more than %d", after, before)
+			}
+			meets = []string{"interlock/record/" + c.Key + "/result"}
+			o, err := l.Settle(t.Context(), engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Retain: 3 * time.Hour})
+			if err != nil || o != engine.Released {
+				t.Errorf("settle: %v, %v", o, err)
+			}
+			if after := leases(t, client); after != before+2 {
+				t.Errorf("there are %d leases, want two more than %d", after, before)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, etcdtest.Start(t))
+		})
+	}
+}
+
+// leases returns how many leases there are.
+func leases(t testing.TB, client *clientv3.Client) int {
+	t.Helper()
+	all, err := client.Leases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all.Leases)
+}
+
+// touch writes a key again, or for the first time.
+func touch(t testing.TB, client *clientv3.Client, key string) {
+	t.Helper()
+	resp, err := client.Get(t.Context(), key)
+	if err == nil && len(resp.Kvs) > 0 {
+		_, err = client.Put(t.Context(), key, "", clientv3.WithIgnoreValue(), clientv3.WithIgnoreLease())
+	} else if err == nil {
+		_, err = client.Put(t.Context(), key, "x")
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // A member checks its quota before it proposes a change, and again when it applies it.
 func TestAFullDatabaseHasNoHoldsWithoutHolders(t *testing.T) {
 	t.Parallel()

@@ -38,12 +38,16 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 		if err != nil {
 			return engine.Incarnation{}, err
 		}
-		_, err = e.commit(ctx, &change{
+		resp, err = e.commit(ctx, &change{
 			name: "incarnation", operation: "new-incarnation", when: []clientv3.Cmp{absent(e.keys.incarnation())},
 			do: []clientv3.Op{clientv3.OpPut(e.keys.incarnation(), rand.Text(), clientv3.WithLease(age.id))},
 		})
 		if err != nil {
+			e.discard(ctx, err, age)
 			return engine.Incarnation{}, err
+		}
+		if !resp.Succeeded { // another client has written the name
+			e.revoke(ctx, age.id)
 		}
 	}
 }

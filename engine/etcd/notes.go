@@ -67,6 +67,7 @@ func (e *Engine) WriteNote(ctx context.Context, name, s string, version uint64) 
 		})
 		switch {
 		case err != nil:
+			e.discard(ctx, err, age)
 			return err
 		case resp.Succeeded:
 			e.revoke(ctx, before)
@@ -76,9 +77,21 @@ func (e *Engine) WriteNote(ctx context.Context, name, s string, version uint64) 
 	}
 }
 
-// revoke ends a lease without keys that would last for ever.
+// discard ends leases that a failed change was to use, and that may last for years. After a lost
+// reply they may have keys.
+func (e *Engine) discard(ctx context.Context, err error, leases ...lease) {
+	if errors.Is(err, engine.ErrUnknown) {
+		return
+	}
+	for _, l := range leases {
+		e.revoke(ctx, l.id)
+	}
+}
+
+// revoke ends a lease without keys that would last for ever. If the context has ended, the lease
+// is left.
 func (e *Engine) revoke(ctx context.Context, id clientv3.LeaseID) {
-	if id == clientv3.NoLease {
+	if id == clientv3.NoLease || ctx.Err() != nil {
 		return
 	}
 	start := time.Now()

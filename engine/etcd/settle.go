@@ -68,7 +68,7 @@ func (l ledger) trySettle(ctx context.Context, s *engine.Settlement, x *entry) (
 	}
 	c := &change{name: s.Key, operation: "settle", when: []clientv3.Cmp{x.record.unchanged(), x.claim.unchanged()}}
 	c.do = []clientv3.Op{clientv3.OpDelete(x.claim.key)}
-	freed := distinct(x.claim.leased(), x.record.leased())
+	freed, fresh := distinct(x.claim.leased(), x.record.leased()), []lease(nil)
 	retain := s.Retain
 	if s.FromStart {
 		retain -= max(0, time.Since(x.record.began()))
@@ -81,12 +81,18 @@ func (l ledger) trySettle(ctx context.Context, s *engine.Settlement, x *entry) (
 		if err != nil {
 			return 0, err
 		}
+		fresh = without(without([]lease{kept}, x.claim.leased()), x.record.leased())
 		freed = without(freed, kept)
 		c.do = append(c.do, settledRecord(x.record, s, kept))
 	}
 	resp, err := l.commit(ctx, c)
-	if err != nil || !resp.Succeeded {
+	switch {
+	case err != nil:
+		l.discard(ctx, err, fresh...)
 		return 0, err
+	case !resp.Succeeded:
+		l.leases.put(fresh...)
+		return 0, nil
 	}
 	l.leases.put(freed...)
 	return engine.Released, nil
