@@ -45,8 +45,35 @@ func failure(key, operation string, err error) error {
 		return fmt.Errorf("zookeeper: %s%s was refused, because the session has ended; the next call opens a new one: %w: %w", about, operation, engine.ErrUnavailable, err)
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed), errors.Is(err, zk.ErrInvalidACL):
 		return fmt.Errorf("zookeeper: %s%s was refused, because the user lacks a permission: check the user in the URL, and the ACL of the root: %w", about, operation, err)
+	case isCode(err, quotaExceeded):
+		return fmt.Errorf("zookeeper: %s%s was refused, because a quota of the servers is exceeded: raise the quota of the root: %w: %w", about, operation, engine.ErrFull, err)
+	case isCode(err, throttled):
+		return fmt.Errorf("zookeeper: %s%s was refused, because the server has too many requests: %w: %w", about, operation, engine.ErrOverloaded, err)
+	case isCode(err, saslRequired):
+		return fmt.Errorf("zookeeper: %s%s was refused, because the servers require authentication: set a user in the URL and allow the scheme digest in enforce.auth.schemes, "+
+			"or end sessionRequireClientSASLAuth: %w", about, operation, err)
 	}
 	return fmt.Errorf("zookeeper: %sno answer to %s, so it may have taken effect: %w: %w", about, operation, engine.ErrUnknown, err)
+}
+
+// Codes of servers from 3.7 on that the client library has no names for. The request had no
+// effect.
+const (
+	saslRequired  = -124
+	quotaExceeded = -125
+	throttled     = -127
+)
+
+// isCode reports whether err is the answer with a code that the library has no name for.
+func isCode(err error, code int) bool {
+	return err != nil && err.Error() == fmt.Sprint("unknown error: ", code)
+}
+
+// isRefusal reports whether a server has refused a request, so that it had no effect. Conflicts
+// are not refusals.
+func isRefusal(err error) bool {
+	return errors.Is(err, zk.ErrNoAuth) || errors.Is(err, zk.ErrAuthFailed) || errors.Is(err, zk.ErrInvalidACL) ||
+		isCode(err, saslRequired) || isCode(err, quotaExceeded) || isCode(err, throttled)
 }
 
 // readFailure is failure for a request that changes nothing: it has had no effect.

@@ -25,6 +25,7 @@ type fake struct {
 const (
 	authOperation = 100
 
+	noAuth        = -102
 	authFailed    = -115
 	saslRequired  = -124
 	quotaExceeded = -125

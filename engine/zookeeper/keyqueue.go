@@ -84,7 +84,7 @@ func (r *round) step(ctx context.Context) (done bool, _ error) {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion):
 		r.unsend() // nothing has happened
 		return false, r.reread()
-	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrSessionMoved):
+	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrSessionMoved), isRefusal(err):
 		r.unsend()
 	}
 	r.e.cache.drop(r.path)

@@ -62,3 +62,40 @@ func TestAConnectionThatWasLostDoesNotServe(t *testing.T) {
 		t.Error("a connection serves although it was lost")
 	}
 }
+
+// A server that refuses a request has not executed it.
+func TestRefusedRequestsHaveNoEffect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		code int32
+		want error // nil if no retry helps
+		says string
+	}{
+		{"a quota is exceeded", quotaExceeded, engine.ErrFull, "raise the quota"},
+		{"the server throttles", throttled, engine.ErrOverloaded, "too many requests"},
+		{"SASL is required", saslRequired, nil, "set a user in the URL"},
+		{"a permission is missing", noAuth, nil, "lacks a permission"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := startFake(t, func(operation int32) int32 {
+				if operation == authOperation {
+					return 0
+				}
+				return c.code
+			})
+			e := open(t, f.url(), zookeeper.Lazy())
+			_, acquire := e.Acquire(t.Context(), request(t, ann, "a"))
+			_, inspect := e.Inspect(t.Context(), key(t))
+			for call, err := range map[string]error{"acquire": acquire, "inspect": inspect} {
+				switch {
+				case err == nil || errors.Is(err, engine.ErrUnknown) || !strings.Contains(err.Error(), c.says):
+					t.Errorf("%s: %v, want an error that says %q", call, err, c.says)
+				case c.want != nil && !errors.Is(err, c.want), c.want == nil && engine.Temporary(err):
+					t.Errorf("%s: %v, want %v", call, err, c.want)
+				}
+			}
+		})
+	}
+}
