@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,6 +76,39 @@ func TestCluster(t *testing.T) {
 			return err
 		})
 		granted(t, e, by(bob, r))
+	})
+	t.Run("most of many holds are renewed while a member does not answer", func(t *testing.T) {
+		t.Parallel()
+		members, e, client := cluster(t, etcd.Timeout(clusterTimeout))
+		all := make([]engine.Request, 400)
+		var callers sync.WaitGroup
+		for from := range 20 {
+			callers.Go(func() {
+				for i := from; i < len(all); i += 20 {
+					all[i] = request(ann)
+					if _, err := e.Acquire(t.Context(), all[i]); err != nil {
+						t.Errorf("acquire: %v", err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		// A connection is closed after 12s of silence. The call ends before that, and a third of its
+		// requests wait for 3s first.
+		quick := open(t, etcdtest.URL(members), etcd.Timeout(9*time.Second))
+		renewed(t, quick, all[0])
+		follower := others(members, leader(t, client))[0]
+		follower.Stop()
+		lost := 0
+		for _, err := range quick.Renew(t.Context(), all) {
+			if err != nil {
+				lost++
+			}
+		}
+		follower.Cont()
+		if lost > len(all)/2 {
+			t.Errorf("%d of %d renewals failed, want few", lost, len(all))
+		}
 	})
 	t.Run("without a majority nothing is granted and nothing is lost", func(t *testing.T) {
 		t.Parallel()

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -128,13 +129,18 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 }
 
 // parallel calls f for n items, some at the same time, and waits.
-func parallel(n, limit int, f func(i int)) {
+func parallel(n, limit int, f func(i int)) { overlapping(n, limit, math.MaxInt64, f) }
+
+// overlapping is parallel, but a call that takes longer than patience makes room for another.
+func overlapping(n, limit int, patience time.Duration, f func(i int)) {
 	slots := make(chan struct{}, limit)
 	var all sync.WaitGroup
 	for i := range n {
 		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-slots }()
+			leave := sync.OnceFunc(func() { <-slots })
+			defer leave()
+			defer time.AfterFunc(patience, leave).Stop()
 			f(i)
 		})
 	}

@@ -32,7 +32,7 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 		return errs
 	}
 	defer cancel()
-	parallel(len(cs), renewals, func(i int) {
+	overlapping(len(cs), renewals, l.patience(), func(i int) {
 		if errs[i] = checkClaim(&cs[i]); errs[i] == nil {
 			errs[i] = l.renew(ctx, &cs[i])
 		}

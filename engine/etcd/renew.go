@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -17,7 +19,20 @@ const (
 
 	// renewals is how many leases of a batch are begun again at the same time.
 	renewals = 16
+
+	// patience is how long a renewal keeps the next ones of a batch waiting. A member that does not
+	// answer would let hundreds of leases expire otherwise.
+	patience = 100 * time.Millisecond
 )
+
+// patience returns how long a renewal keeps the next ones waiting. An engine with a user has no
+// limit: more renewals at the same time open more streams, and each stream logs in.
+func (e *Engine) patience() time.Duration {
+	if e.client.Username != "" {
+		return math.MaxInt64
+	}
+	return patience
+}
 
 // Renew implements [engine.Engine].
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
@@ -30,7 +45,8 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 		return errs
 	}
 	defer cancel()
-	each(len(rs), renewReads, func(from, to int) {
+	overlapping((len(rs)+renewReads-1)/renewReads, 1, e.patience(), func(i int) {
+		from, to := i*renewReads, min((i+1)*renewReads, len(rs))
 		e.renewSome(ctx, rs[from:to], errs[from:to])
 	})
 	return errs
@@ -55,7 +71,7 @@ func (e *Engine) renewSome(ctx context.Context, rs []engine.Request, errs []erro
 		ops = append(ops, clientv3.OpGet(e.keys.hold(r)), clientv3.OpGet(revoked))
 	}
 	resp, err := e.read(ctx, rs[0].Key, "read-holds", ops...)
-	parallel(len(rs), renewals, func(i int) {
+	overlapping(len(rs), renewals, e.patience(), func(i int) {
 		switch {
 		case errs[i] != nil:
 		case err != nil:
