@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/testing/redistest"
+	"github.com/interlock-go/interlock/internal/testing/zookeepertest"
 )
 
 // healthy are the arguments of a server without findings.
@@ -119,6 +120,15 @@ func TestDoctorOnSeveralServers(t *testing.T) {
 		c.Servers[0].Must("CLUSTER", "DELSLOTS", "7")
 		examine(t, c.URL()+"?acks=any").expect(t, 6, "✗ uncovered-slots", "slots without a node: 1 of 16384")
 	})
+}
+
+// Requirement S8: the same for the clock of a ZooKeeper leader.
+func TestDoctorOnZooKeeper(t *testing.T) {
+	needsServer(t, "ZooKeeper")
+	t.Parallel()
+	s := zookeepertest.StartClocked(t)
+	s.Step(t, -90*time.Second)
+	examine(t, s.URL()).expect(t, 0, "! clock", "its clock differs from ours by -1m", "! one-member", "findings: failed 0, warnings 2")
 }
 
 func TestDoctor(t *testing.T) {

@@ -34,18 +34,24 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	e := newEngine(a)
-	if e.session, err = dial(a); err != nil {
-		return nil, err
-	}
-	e.tasks.Start(e.clean)
-	if a.lazy {
-		return e, nil
+	e, err := start(a)
+	if err != nil || a.lazy {
+		return e, err
 	}
 	if err := e.ready(ctx); err != nil {
 		_ = e.Close()
 		return nil, err
 	}
+	return e, nil
+}
+
+// start returns an engine that begins to connect.
+func start(a *address) (e *Engine, err error) {
+	e = newEngine(a)
+	if e.session, err = dial(a); err != nil {
+		return nil, err
+	}
+	e.tasks.Start(e.clean)
 	return e, nil
 }
 

@@ -246,6 +246,29 @@ func TestProbeOfAServerWithItsDefaults(t *testing.T) {
 	}
 }
 
+func TestAProbeMeasuresTheClock(t *testing.T) {
+	t.Parallel()
+	s := zookeepertest.StartClocked(t)
+	s.Step(t, -time.Hour)
+	measured := func(when string) {
+		t.Helper()
+		h, err := zookeeper.Probe(t.Context(), s.URL())
+		if err != nil || len(h.Nodes) != 1 {
+			t.Fatalf("%s: %+v, %v; want one node", when, h, err)
+		}
+		if off := h.Nodes[0].Offset + time.Hour; off.Abs() > 10*time.Minute {
+			t.Errorf("%s: the clock is ahead by %v, want about -1h", when, h.Nodes[0].Offset)
+		}
+	}
+	measured("on a new server")
+	nodes, _, err := connect(t, s.Addr()).Children("/")
+	if err != nil || !slices.Equal(nodes, []string{"zookeeper"}) {
+		t.Errorf("after the probe the server has the nodes %q, %v; want none besides its own", nodes, err)
+	}
+	granted(t, open(t, s.URL()), request(t, ann, "a"))
+	measured("with a lock")
+}
+
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/keystate"
 )
@@ -18,7 +20,8 @@ import (
 // delay the report about the others.
 const probeTimeout = 2 * time.Second
 
-// Probe reports the health of the servers of a URL, even if [Open] would fail.
+// Probe reports the health of the servers of a URL, even if [Open] would fail. It opens a
+// session for the time of the leader, and leaves no node behind.
 func Probe(ctx context.Context, url string, opts ...Option) (engine.Health, error) {
 	a, err := parse(url)
 	if err != nil {
@@ -27,7 +30,13 @@ func Probe(ctx context.Context, url string, opts ...Option) (engine.Health, erro
 	for _, opt := range opts {
 		opt(&a.settings)
 	}
-	return newEngine(a).Probe(ctx)
+	a.session = min(a.session, probeTimeout) // Close waits so long for a server that hangs
+	e, err := start(a)
+	if err != nil {
+		return engine.Health{}, err
+	}
+	defer e.Close() //nolint:errcheck // the report is done
+	return e.Probe(ctx)
 }
 
 // Probe implements [engine.Prober]. It asks each server of the URL by the commands srvr,
@@ -37,16 +46,13 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if err := e.usable(ctx); err != nil {
 		return engine.Health{}, err
 	}
-	hosts, offset := e.address.sorted(), e.offset(ctx)
+	hosts := e.address.sorted()
 	h := engine.Health{Product: engine.ZooKeeper, Topology: engine.Standalone, Nodes: make([]engine.Node, len(hosts)), Timeout: e.timeout}
 	if len(hosts) > 1 {
 		h.Topology = engine.Ensemble
 	}
 	ensemble := keystate.EachIndex(len(hosts), func(i int) error {
 		n, standalone := e.probe(ctx, hosts[i])
-		if n.Role == engine.Primary {
-			n.Offset = offset
-		}
 		h.Nodes[i] = n
 		if n.Err == nil && !standalone {
 			return errEnsemble
@@ -56,26 +62,44 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if errors.Is(errors.Join(ensemble...), errEnsemble) {
 		h.Topology = engine.Ensemble // the URL may name one server of several
 	}
+	for i := range h.Nodes {
+		if n := &h.Nodes[i]; n.Role == engine.Primary {
+			n.Offset = e.offset(ctx)
+		}
+	}
 	return h, nil
 }
 
-// offset returns how far the leader's clock is ahead, or zero without a session.
+// offset returns how far the leader's clock is ahead, or zero if it does not answer.
 func (e *Engine) offset(ctx context.Context) time.Duration {
-	if e.session == nil {
-		return 0 // Probe without Open
-	}
-	if up, _, _ := e.session.state(); !up {
+	deadline := time.Now().Add(min(probeTimeout, e.timeout))
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	if err := e.session.wait(ctx); err != nil {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(probeTimeout, e.timeout))
-	defer cancel()
 	start := time.Now()
-	at, err := e.clock.read(ctx, e)
+	at, err := within(ctx, deadline, e, "clock", e.readClock)
 	if err != nil {
 		return 0
 	}
 	middle := start.Add(time.Since(start) / 2)
 	return time.UnixMilli(at.Now).Sub(middle)
+}
+
+// readClock returns the leader's time. Unlike a clock, it does not create the root: a probe
+// must not change the servers.
+func (e *Engine) readClock() (keystate.Moment, error) {
+	stat, err := request(e, "clock", func(conn *zk.Conn) (*zk.Stat, error) { return conn.Set(e.root+"/"+clockNode, nil, -1) })
+	if errors.Is(err, zk.ErrNoNode) { // no engine has used the root yet
+		path := "/interlock-probe-" + e.id
+		stat, err = e.multi("clock", 1, &zk.CreateRequest{Path: path, Acl: e.acl},
+			&zk.SetDataRequest{Path: path, Version: -1}, &zk.DeleteRequest{Path: path, Version: -1})
+	}
+	if err != nil {
+		return keystate.Moment{}, failure("", "clock", err)
+	}
+	return momentOf(stat), nil
 }
 
 var errEnsemble = errors.New("the server is one of several")
