@@ -122,7 +122,7 @@ func TestDoctorOnSeveralServers(t *testing.T) {
 	})
 }
 
-// Requirement S8: the same for the clock of a ZooKeeper leader.
+// ZooKeeper tells the time only in a session, which a probe must open.
 func TestDoctorOnZooKeeper(t *testing.T) {
 	needsServer(t, "ZooKeeper")
 	t.Parallel()
