@@ -17,9 +17,9 @@ import (
 func TestGuesses(t *testing.T) {
 	// warm returns an engine with unused leases, which therefore guesses. operations returns
 	// the operations that the engine has sent since its last call.
-	warm := func(t *testing.T, m *etcdtest.Member) (e *etcd.Engine, operations func() string) {
+	warm := func(t *testing.T, m *etcdtest.Member, opts ...etcd.Option) (e *etcd.Engine, operations func() string) {
 		t.Helper()
-		e = open(t, m.URL())
+		e = open(t, m.URL(), opts...)
 		var rs []engine.Request
 		for range 3 {
 			rs = append(rs, request(ann))
@@ -95,8 +95,9 @@ func TestGuesses(t *testing.T) {
 			wantCalls(t, operations, "lease-keep-alive acquire")
 		},
 		"a guess does not miss a raised fence": func(t *testing.T, m *etcdtest.Member) {
-			e, _ := warm(t, m)
-			other, r := open(t, m.URL()), request(bob)
+			own := etcd.Prefix("raised/") // the fences of the other tests stay
+			e, _ := warm(t, m, own)
+			other, r := open(t, m.URL(), own), request(bob)
 			g := granted(t, other, r)
 			if err := other.Raise(t.Context(), r, g.Fence+1_000_000); err != nil {
 				t.Fatal(err)
