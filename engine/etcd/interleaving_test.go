@@ -61,6 +61,26 @@ func TestInterleavings(t *testing.T) {
 				t.Errorf("%d waiters are ahead, want 0", b.Ahead)
 			}
 		},
+		"a waiter that leaves learns whether the lock is free then": func(t *testing.T, m *etcdtest.Member) {
+			other, r := open(t, m.URL()), request(ann)
+			r.Kind, r.QueueLease = engine.Fair, time.Minute
+			holder := by(bob, r)
+			granted(t, other, holder)
+			leaves := func(meanwhile func(), want engine.Outcome) {
+				e := interrupted(t, m, "read-lock", meanwhile)
+				if p, err := e.Release(t.Context(), r); err != nil || p.Outcome != want {
+					t.Errorf("release: %v, %v, want %v", p.Outcome, err, want)
+				}
+			}
+			busy(t, other, r)
+			leaves(func() { released(t, other, holder, engine.Released) }, engine.AlreadyFree)
+			granted(t, other, holder)
+			busy(t, other, r)
+			released(t, other, holder, engine.Released)
+			overtaking := holder
+			overtaking.Kind, overtaking.QueueLease = engine.Exclusive, 0
+			leaves(func() { granted(t, other, overtaking) }, engine.NotYours)
+		},
 		"a settlement does not replace one that came after its read": func(t *testing.T, m *etcdtest.Member) {
 			other, c := open(t, m.URL()).Capabilities().Ledger, claim()
 			if _, err := other.Claim(t.Context(), c); err != nil {

@@ -76,17 +76,14 @@ func (x *removal) try(ctx context.Context, s *state) (engine.ReleaseResult, *sta
 	result := engine.ReleaseResult{Outcome: engine.Released}
 	deletes, freed := s.dequeue(r, false)
 	c := &change{name: r.Key, operation: "release", do: deletes, otherwise: x.lockReads(r.Key)}
-	switch {
-	case h != nil:
+	if h == nil {
+		result.Outcome = s.outcomeOfOthers()
+	} else {
 		var unused lease
 		if result.Count, unused = c.leave(h, r.Attempt); result.Count == 0 {
 			result.Listeners = x.notifier.listeners(r.Key)
 		}
 		freed = append(freed, unused)
-	case len(s.holds) == 0 && s.latch == nil:
-		result.Outcome = engine.AlreadyFree
-	default:
-		result.Outcome = engine.NotYours
 	}
 	if x.tomb.id != clientv3.NoLease {
 		c.operation = "abandon"
@@ -102,6 +99,9 @@ func (x *removal) try(ctx context.Context, s *state) (engine.ReleaseResult, *sta
 	if len(c.do) == 0 {
 		return result, nil, nil
 	}
+	if h == nil { // others may end their holds meanwhile, so the outcome is as of the change
+		c.do = append(c.do, x.lockReads(r.Key)...)
+	}
 	resp, err := x.commit(ctx, c)
 	switch {
 	case errors.Is(err, errLeaseGone): // the hold has expired, or the lease for the tombstone has
@@ -114,7 +114,22 @@ func (x *removal) try(ctx context.Context, s *state) (engine.ReleaseResult, *sta
 		return engine.ReleaseResult{}, next, err
 	}
 	x.leases.put(lost(resp, freed)...)
+	if h == nil {
+		after, err := x.parse(r.Key, resp)
+		if err != nil {
+			return engine.ReleaseResult{}, nil, err
+		}
+		result.Outcome = after.outcomeOfOthers()
+	}
 	return result, nil, nil
+}
+
+// outcomeOfOthers is the outcome of a release by an attempt that has no hold.
+func (s *state) outcomeOfOthers() engine.Outcome {
+	if len(s.holds) == 0 && s.latch == nil {
+		return engine.AlreadyFree
+	}
+	return engine.NotYours
 }
 
 // again prepares another try after a lease has expired.
