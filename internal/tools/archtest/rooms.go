@@ -31,7 +31,7 @@ var Product = []Room{
 	{"engine/redisengine", "the engine on Redis and Valkey", []string{"engine", "internal/trace"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
 	{"engine/redisengine/goredis", "the same on a go-redis client", []string{"engine", "engine/redisengine"}, server},
 	{"engine/postgres", "the engine on PostgreSQL", []string{"engine", "internal/trace"}, []string{".", "guard", "engine/enginetest", "internal/testing/postgrestest", "internal/testing/faultnet"}},
-	{"engine/postgres/outbox", "messages written in the PostgreSQL transaction of their cause", []string{"."}, []string{"engine/postgres", "guard", "internal/testing/postgrestest"}},
+	{"engine/postgres/outbox", "messages written in the PostgreSQL transaction of their cause", []string{"."}, []string{"engine/postgres", "guard", "internal/testing/postgrestest", "internal/testing/faultnet"}},
 	{"engine/etcd", "the engine on etcd", []string{"engine", "internal/trace"}, []string{"engine/enginetest", "internal/testing/etcdtest", "internal/testing/faultnet", "."}},
 	{"engine/mysql", "the engine on MySQL and MariaDB", []string{"engine", "internal/keystate", "internal/trace"}, []string{".", "guard", "engine/enginetest", "internal/testing/mysqltest", "internal/testing/faultnet"}},
 	{"engine/zookeeper", "the engine on Apache ZooKeeper", []string{"engine", "internal/keystate", "internal/trace"}, []string{"engine/enginetest", "engine/enginetest/history", "engine/memory", "internal/testing/zookeepertest", "internal/testing/faultnet", "."}},
