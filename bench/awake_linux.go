@@ -10,29 +10,28 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // idleLoops keep the processors awake with one loop per processor, at idle priority.
 // A virtual processor takes longer to wake up than a lock cycle takes, so a contender
 // that finds the processor awake would seem faster.
 type idleLoops struct {
-	loops  []*exec.Cmd
-	exited []chan struct{}
+	loops []*child.Process
 }
 
 // startIdleLoops starts the loops. Method end stops them; they also die with this process.
 func startIdleLoops() (*idleLoops, error) {
 	v := new(idleLoops)
 	for range runtime.NumCPU() {
-		loop := exec.Command("sh", "-c", "while :; do :; done")
-		started, exited := make(chan error), make(chan struct{})
-		go supervise(loop, started, exited) // returns when the loop has exited; v.end kills the loop and waits
-		if err := <-started; err != nil {
+		loop, err := child.Start(exec.Command("sh", "-c", "while :; do :; done"))
+		if err != nil {
 			v.end()
 			return nil, err
 		}
-		v.loops, v.exited = append(v.loops, loop), append(v.exited, exited)
-		if err := yieldToAll(loop.Process.Pid); err != nil {
+		v.loops = append(v.loops, loop)
+		if err := yieldToAll(loop.Pid()); err != nil {
 			v.end()
 			return nil, err
 		}
@@ -58,7 +57,7 @@ func (v *idleLoops) cpu() time.Duration {
 	}
 	var ticks int64
 	for _, loop := range v.loops {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", loop.Process.Pid))
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", loop.Pid()))
 		_, rest, _ := strings.Cut(string(text), ") ") // pid (name) state ppid …
 		if fields := strings.Fields(rest); len(fields) > 12 {
 			user, _ := strconv.ParseInt(fields[11], 10, 64)
@@ -73,8 +72,7 @@ func (v *idleLoops) end() {
 	if v == nil {
 		return
 	}
-	for i, loop := range v.loops {
-		_ = loop.Process.Kill()
-		<-v.exited[i]
+	for _, loop := range v.loops {
+		loop.Kill()
 	}
 }

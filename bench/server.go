@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,16 +12,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // A server is a Redis on loopback. It stores nothing on disk, unless its arguments say so.
 type server struct {
-	addr string
-	dir  string
-	cmd  *exec.Cmd
-	log  bytes.Buffer
-
-	exited chan struct{} // closed when the process has exited
+	addr    string
+	dir     string
+	cmd     *exec.Cmd
+	process *child.Process // of cmd
 
 	// control is a separate connection for commands that are not measured.
 	control *redis.Client
@@ -49,11 +48,12 @@ func start(ctx context.Context, args ...string) (*server, error) {
 }
 
 func launch(ctx context.Context, args []string) (*server, error) {
-	port, err := freePort()
+	free, err := child.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{addr: net.JoinHostPort("127.0.0.1", port), exited: make(chan struct{})}
+	port := strconv.Itoa(free)
+	s := &server{addr: net.JoinHostPort("127.0.0.1", port)}
 	if s.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, err
 	}
@@ -61,17 +61,14 @@ func launch(ctx context.Context, args []string) (*server, error) {
 		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
 		"--save", "", "--appendonly", "no",
 	}, args...)...)
-	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
-	started := make(chan error)
-	go supervise(s.cmd, started, s.exited) // returns when the server has exited; s.end kills it and waits
-	if err := <-started; err != nil {
+	if s.process, err = child.Start(s.cmd); err != nil {
 		_ = os.RemoveAll(s.dir)
 		return nil, err
 	}
 	s.control = redis.NewClient(&redis.Options{Addr: s.addr, PoolSize: 1, Protocol: 2, DisableIdentity: true})
 	if err := s.await(ctx); err != nil {
 		s.end()
-		return nil, fmt.Errorf("redis-server did not start: %w\n%s", err, s.log.String())
+		return nil, fmt.Errorf("redis-server did not start: %w\n%s", err, s.process.Log())
 	}
 	return s, nil
 }
@@ -87,7 +84,7 @@ func (s *server) await(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-s.exited:
+		case <-s.process.Exited():
 			return errors.New("it exited")
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
@@ -100,27 +97,6 @@ func (s *server) await(ctx context.Context) error {
 func (s *server) end() {
 	s.idleLoops.end()
 	_ = s.control.Close()
-	_ = s.cmd.Process.Kill()
-	<-s.exited
+	s.process.Kill()
 	_ = os.RemoveAll(s.dir)
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
-}
-
-// run starts cmd and waits until it has exited.
-func run(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
-	if err := cmd.Start(); err != nil {
-		started <- err
-		return
-	}
-	started <- nil
-	_ = cmd.Wait()
-	close(exited)
 }

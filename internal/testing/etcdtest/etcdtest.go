@@ -9,11 +9,9 @@
 package etcdtest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // patience is how long a member may take to answer. A loaded machine with two cores has
@@ -40,10 +40,8 @@ type Member struct {
 	peerPort   int
 	args       []string
 
-	stopped atomic.Bool // Stop was called, and Cont was not
-	cmd     *exec.Cmd
-	exited  chan struct{} // closed when cmd has been waited for
-	log     *bytes.Buffer // read only once exited is closed
+	stopped atomic.Bool    // Stop was called, and Cont was not
+	process *child.Process // nil before the first start
 }
 
 // Start runs a cluster of one member with args until the test ends.
@@ -55,9 +53,7 @@ func Start(t testing.TB, args ...string) *Member {
 // StartCluster runs a cluster of three members with args until the test ends.
 func StartCluster(t testing.TB, args ...string) []*Member {
 	t.Helper()
-	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
-		t.Skip("needs several servers: make verify runs it")
-	}
+	child.SkipIfShort(t, "needs several servers")
 	return start(t, 3, args)
 }
 
@@ -79,7 +75,7 @@ func start(t testing.TB, n int, args []string) []*Member {
 
 // tryStart makes one try.
 func tryStart(t testing.TB, program string, n int, args []string) ([]*Member, error) {
-	ports, err := freePorts(2 * n)
+	ports, err := child.FreePorts(2 * n)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +101,12 @@ func Shared(args ...string) (m *Member, stop func(), _ error) {
 	}
 	for try := range 5 { // another process may take a free port
 		var ports []int
-		if ports, err = freePorts(2); err != nil {
+		if ports, err = child.FreePorts(2); err != nil {
 			break
 		}
 		m := &Member{name: "m1", dir: filepath.Join(dir, strconv.Itoa(try)), clientPort: ports[0], peerPort: ports[1]}
 		if err = launch([]*Member{m}, building.program, args); err == nil {
-			return m, func() { m.kill(); _ = os.RemoveAll(dir) }, nil
+			return m, func() { m.process.Kill(); _ = os.RemoveAll(dir) }, nil
 		}
 	}
 	_ = os.RemoveAll(dir)
@@ -143,9 +139,9 @@ func launch(members []*Member, program string, args []string) error {
 	for _, m := range members {
 		if err := m.await(); err != nil {
 			for _, m := range members {
-				m.kill()
+				m.process.Kill()
 			}
-			return fmt.Errorf("%w\n%s", err, m.log)
+			return fmt.Errorf("%w\n%s", err, m.process.Log())
 		}
 	}
 	return nil
@@ -186,14 +182,14 @@ func (m *Member) Cont() {
 func (m *Member) Kill() {
 	m.t.Helper()
 	m.signal(syscall.SIGKILL)
-	<-m.exited
+	<-m.process.Exited()
 }
 
 // Restart kills the member, if it still runs, and starts it again with the same ports and
 // data. It waits until the member answers, for which the cluster needs a majority.
 func (m *Member) Restart() {
 	m.t.Helper()
-	m.kill()
+	m.process.Kill()
 	if err := m.run(); err != nil {
 		m.t.Fatalf("etcd did not start again: %v", err)
 	}
@@ -210,20 +206,13 @@ func (m *Member) Start() error {
 }
 
 // run starts the process.
-func (m *Member) run() error {
-	m.log, m.exited = new(bytes.Buffer), make(chan struct{})
+func (m *Member) run() (err error) {
 	m.stopped.Store(false)
-	m.cmd = exec.Command(m.args[0], m.args[1:]...)
-	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
+	cmd := exec.Command(m.args[0], m.args[1:]...)
 	// etcd reads options from such variables, too.
-	m.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ETCD_") })
-	started := make(chan error)
-	go supervise(m.cmd, m.exited, started) // ends with the process, which end kills and waits for
-	if err := <-started; err != nil {
-		close(m.exited)
-		return err
-	}
-	return nil
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ETCD_") })
+	m.process, err = child.Start(cmd)
+	return err
 }
 
 // await returns nil when the member answers and its cluster has a leader.
@@ -240,63 +229,31 @@ func (m *Member) await() error {
 			}
 		}
 		select {
-		case <-m.exited:
+		case <-m.process.Exited():
 			return errors.New("the process exited")
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			m.kill()
+			m.process.Kill()
 			return fmt.Errorf("no answer in %v: %w", patience, err)
 		}
 	}
 }
 
-func (m *Member) running() bool {
-	if m.exited == nil {
-		return false // it was never started
-	}
-	select {
-	case <-m.exited:
-		return false
-	default:
-		return true
-	}
-}
-
-func (m *Member) kill() {
-	if m.running() {
-		_ = m.cmd.Process.Kill()
-		<-m.exited
-	}
-}
-
 func (m *Member) signal(sig os.Signal) {
 	m.t.Helper()
-	if err := m.cmd.Process.Signal(sig); err != nil {
+	if err := m.process.Signal(sig); err != nil {
 		m.t.Fatalf("signal %v to etcd: %v", sig, err)
 	}
 }
 
 // end kills the member, and prints its log if the test failed.
 func (m *Member) end() {
-	m.kill()
-	if m.t.Failed() && m.log != nil {
-		m.t.Logf("log of etcd on %s:\n%s", m.Addr(), tail(m.log.String()))
+	m.process.Kill()
+	if m.t.Failed() && m.process != nil {
+		m.t.Logf("log of etcd on %s:\n%s", m.Addr(), tail(m.process.Log()))
 	}
 }
 
 // tail returns the end of a log.
 func tail(log string) string { return log[max(0, len(log)-4000):] }
-
-// freePorts returns n different free ports.
-func freePorts(n int) (ports []int, _ error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
-}

@@ -22,11 +22,11 @@ type Database struct {
 // server ends with [Main].
 func Start(t testing.TB) *Database {
 	t.Helper()
-	s, err := shared.get()
-	if err != nil {
-		t.Fatal(err)
+	shared.once.Do(func() { shared.server, shared.err = newServer(nil) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
 	}
-	return s.Create(t)
+	return shared.server.Create(t)
 }
 
 // Create returns an empty database of the server.
@@ -57,31 +57,11 @@ func (d *Database) Step(t testing.TB, by time.Duration) {
 		"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 + %d AS ms", d.view, d.step.Milliseconds()))
 }
 
-// shared is the server of the process.
-var shared sharedServer
-
-// A sharedServer is started by the first test that needs it.
-type sharedServer struct {
-	mu     sync.Mutex
+// shared is the server of the process. The first test that needs it starts it.
+var shared struct {
+	once   sync.Once
 	server *Server
 	err    error
-}
-
-func (x *sharedServer) get() (*Server, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.server == nil && x.err == nil {
-		x.server, x.err = newServer(nil)
-	}
-	return x.server, x.err
-}
-
-func (x *sharedServer) end() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.server != nil {
-		x.server.end()
-	}
 }
 
 // Main runs the tests of a package and ends the shared server. TestMain calls it:
@@ -90,7 +70,9 @@ func (x *sharedServer) end() {
 func Main(m *testing.M) int {
 	underMain = true
 	code := m.Run()
-	shared.end()
+	if shared.server != nil {
+		shared.server.end()
+	}
 	if templateDir != "" {
 		_ = os.RemoveAll(templateDir)
 	}

@@ -12,7 +12,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // patience is how long a server may take to start or to answer. Recovery on a loaded machine
@@ -32,15 +33,16 @@ const (
 	testPassword = "interlock"
 )
 
+// account is the user of the system that runs the servers: mariadbd refuses to run as root.
+const account = "mysql"
+
 // A Server is a MariaDB server.
 type Server struct {
 	port int
 	dir  string
 	args []string
 
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
-	log    *bytes.Buffer // read only once exited is closed
+	process *child.Process // nil before the first start
 }
 
 // StartServer runs a server of its own until the test ends. args are arguments of mariadbd,
@@ -54,7 +56,7 @@ func StartServer(t testing.TB, args ...string) *Server {
 	t.Cleanup(func() {
 		s.end()
 		if t.Failed() {
-			t.Logf("log of mariadbd on %s:\n%s", s.Addr(), s.log)
+			t.Logf("log of mariadbd on %s:\n%s", s.Addr(), s.process.Log())
 		}
 	})
 	return s
@@ -76,9 +78,7 @@ var ErrMissing = errors.New("not installed: apt-get install mariadb-server")
 // SkipIfShort skips a test under -short.
 func SkipIfShort(t testing.TB) {
 	t.Helper()
-	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
-		t.Skip("takes long: make verify runs it")
-	}
+	child.SkipIfShort(t, "takes long")
 }
 
 // newServer creates the files of a server and starts it.
@@ -96,7 +96,7 @@ func newServer(args []string) (*Server, error) {
 		return nil, err
 	}
 	for range 10 {
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = child.FreePort(); err != nil {
 			break
 		}
 		if err = s.run(); !errors.Is(err, errPortTaken) {
@@ -105,7 +105,7 @@ func newServer(args []string) (*Server, error) {
 	}
 	if err != nil {
 		s.end()
-		return nil, fmt.Errorf("mariadbd did not start: %w\n%s", err, s.log)
+		return nil, fmt.Errorf("mariadbd did not start: %w\n%s", err, s.process.Log())
 	}
 	return s, nil
 }
@@ -120,7 +120,7 @@ func (s *Server) create() error {
 	if err != nil {
 		return err
 	}
-	return asAccount(s.dir, "cp", "--recursive", data(from), s.dir)
+	return child.RunAs(account, s.dir, "cp", "--recursive", data(from), s.dir)
 }
 
 // template makes the files of a new server in a directory of their own.
@@ -144,28 +144,8 @@ func install(dir string) error {
 	if err != nil {
 		return err
 	}
-	return asAccount(dir, program, "--no-defaults", "--datadir="+data(dir), "--tmpdir="+dir,
+	return child.RunAs(account, dir, program, "--no-defaults", "--datadir="+data(dir), "--tmpdir="+dir,
 		"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0")
-}
-
-// asAccount runs a program as the account of the servers, which is to own dir: mariadbd
-// refuses to run as root.
-func asAccount(dir, name string, args ...string) error {
-	account, err := accountOf()
-	if err != nil {
-		return err
-	}
-	if account != nil {
-		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
-			return err
-		}
-	}
-	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: account}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, out)
-	}
-	return nil
 }
 
 // data returns the directory of a server's data.
@@ -173,26 +153,6 @@ func data(dir string) string { return filepath.Join(dir, "data") }
 
 // socket returns the socket through which the tests administer the server.
 func (s *Server) socket() string { return filepath.Join(s.dir, "socket") }
-
-// accountOf returns the account that runs the servers, or nil for that of the tests.
-func accountOf() (*syscall.Credential, error) {
-	if os.Getuid() != 0 {
-		return nil, nil //nolint:nilnil // no other account
-	}
-	for _, name := range []string{"mysql", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
-		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
-		if err := errors.Join(errUID, errGID); err != nil {
-			return nil, err
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-	}
-	return nil, errors.New("mariadbd does not run as root, and there is neither a user mysql nor nobody")
-}
 
 // program returns the path of a program of MariaDB. Debian keeps the server in /usr/sbin,
 // which PATH may lack.
@@ -233,7 +193,7 @@ func (s *Server) Cont(t testing.TB) { s.signal(t, syscall.SIGCONT) }
 
 func (s *Server) signal(t testing.TB, sig syscall.Signal) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.process.Signal(sig); err != nil {
 		t.Fatalf("signal %v to mariadbd: %v", sig, err)
 	}
 }
@@ -242,14 +202,14 @@ func (s *Server) signal(t testing.TB, sig syscall.Signal) {
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGKILL)
-	<-s.exited
+	<-s.process.Exited()
 }
 
 // Shutdown ends the server in the way of a planned restart: it disconnects its clients.
 func (s *Server) Shutdown(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGTERM)
-	<-s.exited
+	<-s.process.Exited()
 }
 
 // Restart kills the server, if it still runs, and starts it again on the same port, with
@@ -257,16 +217,14 @@ func (s *Server) Shutdown(t testing.TB) {
 func (s *Server) Restart(t testing.TB, args ...string) {
 	t.Helper()
 	s.args = append(s.args, args...)
-	if s.running() {
-		s.Kill(t)
-	}
+	s.process.Kill()
 	var err error
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		if err = s.run(); err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("mariadbd did not start again: %v\n%s", err, s.log)
+			t.Fatalf("mariadbd did not start again: %v\n%s", err, s.process.Log())
 		}
 	}
 }
@@ -277,19 +235,11 @@ func (s *Server) run() error {
 	if err != nil {
 		return err
 	}
-	account, err := accountOf()
-	if err != nil {
-		return err
-	}
-	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
-	s.cmd = exec.Command(mariadbd, append([]string{"--no-defaults", "--datadir", data(s.dir), "--socket", s.socket(), "--tmpdir", s.dir, "--pid-file", filepath.Join(s.dir, "pid"),
+	cmd := exec.Command(mariadbd, append([]string{"--no-defaults", "--datadir", data(s.dir), "--socket", s.socket(), "--tmpdir", s.dir, "--pid-file", filepath.Join(s.dir, "pid"),
 		"--bind-address=127.0.0.1", "--port", strconv.Itoa(s.port), "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
 		"--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin", "--max-connections=300"}, s.args...)...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
-	started := make(chan error)
-	go supervise(s.cmd, account, s.exited, started) // ends with the server, which end kills and waits for
-	if err := <-started; err != nil {
-		close(s.exited)
+	cmd.Dir = s.dir
+	if s.process, err = child.StartAs(account, cmd); err != nil {
 		return err
 	}
 	return s.await()
@@ -306,36 +256,23 @@ func (s *Server) await() error {
 			return nil
 		}
 		select {
-		case <-s.exited:
-			if strings.Contains(s.log.String(), "Address already in use") {
+		case <-s.process.Exited():
+			if strings.Contains(s.process.Log(), "Address already in use") {
 				return errPortTaken
 			}
 			return errors.New("the process exited")
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			_ = s.cmd.Process.Kill()
-			<-s.exited
+			s.process.Kill()
 			return fmt.Errorf("no answer in %v: %w", patience, err)
 		}
 	}
 }
 
-func (s *Server) running() bool {
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
-}
-
 // end kills the server and removes its files.
 func (s *Server) end() {
-	if s.cmd != nil && s.running() {
-		_ = s.cmd.Process.Kill()
-		<-s.exited
-	}
+	s.process.Kill()
 	_ = os.RemoveAll(s.dir)
 }
 
@@ -364,15 +301,6 @@ func (s *Server) Query(database, sql string) (string, error) {
 		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // Version returns the version of MariaDB that is installed, such as "10.11.14".

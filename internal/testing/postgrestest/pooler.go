@@ -1,14 +1,14 @@
 package postgrestest
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // StartPooler runs pgbouncer in transaction mode in front of the server until the test ends,
@@ -21,15 +21,11 @@ func (s *Server) StartPooler(t testing.TB) (addr string) {
 	if err != nil {
 		t.Skip("pgbouncer is not installed: apt-get install pgbouncer")
 	}
-	account, err := accountOf()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "interlock-pgbouncer-") //nolint:usetesting // the account of pgbouncer must reach it
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,19 +47,17 @@ max_client_conn = 500
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	log, exited, started := new(bytes.Buffer), make(chan struct{}), make(chan error)
 	cmd := exec.Command(pgbouncer, file)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	go supervise(cmd, account, exited, started) // ends with the process, which the clean-up kills
-	if err := <-started; err != nil {
+	cmd.Dir = dir
+	process, err := child.StartAs(account, cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGKILL)
-		<-exited
+		process.Kill()
 		_ = os.RemoveAll(dir)
 		if t.Failed() {
-			t.Logf("log of pgbouncer:\n%s", log)
+			t.Logf("log of pgbouncer:\n%s", process.Log())
 		}
 	})
 	pooler := &Server{port: port}

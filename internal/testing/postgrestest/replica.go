@@ -3,10 +3,10 @@ package postgrestest
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // StartReplica runs a streaming replica of the server until the test ends.
@@ -20,7 +20,7 @@ func (s *Server) StartReplica(t testing.TB) *Server {
 	t.Cleanup(func() {
 		r.end()
 		if t.Failed() {
-			t.Logf("log of the replica on %s:\n%s", r.Addr(), r.log)
+			t.Logf("log of the replica on %s:\n%s", r.Addr(), r.process.Log())
 		}
 	})
 	return r
@@ -32,32 +32,21 @@ func (s *Server) newReplica() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, err := accountOf()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "interlock-postgres-")
 	if err != nil {
 		return nil, err
 	}
 	r := &Server{dir: dir, args: s.args}
-	if account != nil {
-		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
-			return nil, err
-		}
-	}
-	cmd := exec.Command(backup, "--pgdata", dir, "--dbname", s.URL("postgres"), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
-	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: account}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if err := child.RunAs(account, dir, backup, "--pgdata", dir, "--dbname", s.URL("postgres"), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync"); err != nil {
 		r.end()
-		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+		return nil, err
 	}
-	if r.port, err = freePort(); err == nil {
+	if r.port, err = child.FreePort(); err == nil {
 		err = r.run()
 	}
 	if err != nil {
 		r.end()
-		return nil, fmt.Errorf("the replica did not start: %w\n%s", err, r.log)
+		return nil, fmt.Errorf("the replica did not start: %w\n%s", err, r.process.Log())
 	}
 	return r, nil
 }

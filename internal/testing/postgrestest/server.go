@@ -15,18 +15,22 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // patience is how long a server may take to start or to answer. Recovery on a loaded machine
 // takes seconds.
 const patience = 60 * time.Second
+
+// account is the user of the system that runs the servers: PostgreSQL refuses to run as root.
+const account = "postgres"
 
 // A Server is a PostgreSQL server.
 type Server struct {
@@ -34,9 +38,7 @@ type Server struct {
 	dir  string
 	args []string
 
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
-	log    *bytes.Buffer // read only once exited is closed
+	process *child.Process // nil before the first start
 }
 
 // StartServer runs a server of its own until the test ends. args are arguments of postgres,
@@ -50,7 +52,7 @@ func StartServer(t testing.TB, args ...string) *Server {
 	t.Cleanup(func() {
 		s.end()
 		if t.Failed() {
-			t.Logf("log of postgres on %s:\n%s", s.Addr(), s.log)
+			t.Logf("log of postgres on %s:\n%s", s.Addr(), s.process.Log())
 		}
 	})
 	return s
@@ -72,9 +74,7 @@ var ErrMissing = errors.New("not installed: apt-get install postgresql")
 // SkipIfShort skips a test under -short.
 func SkipIfShort(t testing.TB) {
 	t.Helper()
-	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
-		t.Skip("takes long: make verify runs it")
-	}
+	child.SkipIfShort(t, "takes long")
 }
 
 // newServer creates the files of a server and starts it.
@@ -92,7 +92,7 @@ func newServer(args []string) (*Server, error) {
 		return nil, err
 	}
 	for range 10 {
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = child.FreePort(); err != nil {
 			break
 		}
 		if err = s.run(); !errors.Is(err, errPortTaken) {
@@ -101,52 +101,18 @@ func newServer(args []string) (*Server, error) {
 	}
 	if err != nil {
 		s.end()
-		return nil, fmt.Errorf("postgres did not start: %w\n%s", err, s.log)
+		return nil, fmt.Errorf("postgres did not start: %w\n%s", err, s.process.Log())
 	}
 	return s, nil
 }
 
-// create creates the files. PostgreSQL refuses to run as root.
+// create creates the files.
 func (s *Server) create() error {
-	account, err := accountOf()
-	if err != nil {
-		return err
-	}
-	if account != nil {
-		if err := os.Chown(s.dir, int(account.Uid), int(account.Gid)); err != nil {
-			return err
-		}
-	}
 	initdb, err := program("initdb")
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(initdb, "--pgdata", s.dir, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
-	cmd.Dir, cmd.SysProcAttr = s.dir, &syscall.SysProcAttr{Credential: account}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// accountOf returns the account that runs the servers, or nil for that of the tests.
-func accountOf() (*syscall.Credential, error) {
-	if os.Getuid() != 0 {
-		return nil, nil //nolint:nilnil // no other account
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
-		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
-		if err := errors.Join(errUID, errGID); err != nil {
-			return nil, err
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-	}
-	return nil, errors.New("postgres does not run as root, and there is neither a user postgres nor nobody")
+	return child.RunAs(account, s.dir, initdb, "--pgdata", s.dir, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
 }
 
 // program returns the path of a program of PostgreSQL. Debian keeps most of them out of PATH.
@@ -182,11 +148,11 @@ func (s *Server) Cont(t testing.TB) { s.signalAll(t, syscall.SIGCONT) }
 func (s *Server) signalAll(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	// The server is the leader of its session, but each of its processes has a group.
-	children, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(s.cmd.Process.Pid)).Output()
+	children, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(s.process.Pid())).Output()
 	if err != nil && sig == syscall.SIGSTOP {
 		t.Fatalf("ps: %v", err)
 	}
-	for _, pid := range append(strings.Fields(string(children)), strconv.Itoa(s.cmd.Process.Pid)) {
+	for _, pid := range append(strings.Fields(string(children)), strconv.Itoa(s.process.Pid())) {
 		n, err := strconv.Atoi(pid)
 		if err != nil {
 			t.Fatal(err)
@@ -199,27 +165,28 @@ func (s *Server) signalAll(t testing.TB, sig syscall.Signal) {
 // notice that and end, too.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatalf("kill postgres: %v", err)
-	}
-	<-s.exited
+	s.signal(t, syscall.SIGKILL)
+	<-s.process.Exited()
 }
 
 // Shutdown ends the server in the way of a planned restart: it disconnects its clients.
 func (s *Server) Shutdown(t testing.TB) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatalf("stop postgres: %v", err)
+	s.signal(t, syscall.SIGINT)
+	<-s.process.Exited()
+}
+
+func (s *Server) signal(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	if err := s.process.Signal(sig); err != nil {
+		t.Fatalf("signal %v to postgres: %v", sig, err)
 	}
-	<-s.exited
 }
 
 // Restart kills the server, if it still runs, and starts it again on the same port.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if s.running() {
-		s.Kill(t)
-	}
+	s.process.Kill()
 	// The processes of a killed server hold its shared memory until they notice.
 	var err error
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -227,7 +194,7 @@ func (s *Server) Restart(t testing.TB) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("postgres did not start again: %v\n%s", err, s.log)
+			t.Fatalf("postgres did not start again: %v\n%s", err, s.process.Log())
 		}
 	}
 }
@@ -238,18 +205,10 @@ func (s *Server) run() error {
 	if err != nil {
 		return err
 	}
-	account, err := accountOf()
-	if err != nil {
-		return err
-	}
-	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
-	s.cmd = exec.Command(postgres, append([]string{"-D", s.dir, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1",
+	cmd := exec.Command(postgres, append([]string{"-D", s.dir, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=200"}, s.args...)...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
-	started := make(chan error)
-	go supervise(s.cmd, account, s.exited, started) // ends with the server, which end kills and waits for
-	if err := <-started; err != nil {
-		close(s.exited)
+	cmd.Dir = s.dir
+	if s.process, err = child.StartAs(account, cmd); err != nil {
 		return err
 	}
 	return s.await()
@@ -265,41 +224,27 @@ func (s *Server) await() error {
 			return nil
 		}
 		if err == nil {
-			_ = s.cmd.Process.Kill()
-			<-s.exited
+			s.process.Kill()
 			return fmt.Errorf("%w: port %d", errPortTaken, s.port)
 		}
 		select {
-		case <-s.exited:
-			if strings.Contains(s.log.String(), "Address already in use") {
+		case <-s.process.Exited():
+			if strings.Contains(s.process.Log(), "Address already in use") {
 				return errPortTaken
 			}
 			return errors.New("the process exited")
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			_ = s.cmd.Process.Kill()
-			<-s.exited
+			s.process.Kill()
 			return fmt.Errorf("no answer in %v: %w", patience, err)
 		}
 	}
 }
 
-func (s *Server) running() bool {
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
-}
-
 // end kills the server and removes its files.
 func (s *Server) end() {
-	if s.cmd != nil && s.running() {
-		_ = s.cmd.Process.Kill()
-		<-s.exited
-	}
+	s.process.Kill()
 	// The last processes may still write for a moment.
 	for range 100 {
 		if os.RemoveAll(s.dir) == nil {
@@ -334,15 +279,6 @@ func (s *Server) Query(database, sql string) (string, error) {
 		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // Version returns the version of PostgreSQL that is installed, such as "15.14".

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // slots is the number of slots of a cluster.
@@ -22,7 +24,7 @@ type Cluster struct {
 // get the arguments.
 func StartCluster(t testing.TB, args ...string) *Cluster {
 	t.Helper()
-	skipIfShort(t)
+	child.SkipIfShort(t, "needs several servers")
 	c := &Cluster{t: t}
 	args = append([]string{
 		"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no", "--cluster-require-full-coverage", "no",

@@ -14,7 +14,7 @@ func TestAServerOnAPortOfAnotherProcessIsEnded(t *testing.T) {
 	if err := s.checkProcess(); !errors.Is(err, errPortTaken) {
 		t.Errorf("checkProcess returned %v, want that the port is taken", err)
 	}
-	if s.running() {
+	if s.process.Running() {
 		t.Error("the server is still running")
 	}
 }

@@ -7,7 +7,6 @@
 package redistest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // patience is how long a server may take to answer its first PING. A loaded
@@ -38,10 +39,8 @@ type Server struct {
 	stepped bool          // the clock can be moved
 	step    time.Duration // how far the clock was moved
 
-	stopped atomic.Bool // Stop was called, and Cont was not
-	cmd     *exec.Cmd
-	exited  chan struct{} // closed when cmd has been waited for
-	log     *bytes.Buffer // read only once exited is closed
+	stopped atomic.Bool    // Stop was called, and Cont was not
+	process *child.Process // nil before the first start
 }
 
 // Start runs redis-server with args until the test ends. The server saves nothing, so
@@ -61,7 +60,7 @@ func (s *Server) start(args []string) {
 		t.Fatal("redis-server is not installed: apt-get install redis-server")
 	}
 	if s.main != "" || slices.Contains(args, "--replicaof") {
-		skipIfShort(t)
+		child.SkipIfShort(t, "needs several servers")
 	}
 	s.dir = t.TempDir()
 	for _, a := range args {
@@ -76,28 +75,21 @@ func (s *Server) start(args []string) {
 	}
 	t.Cleanup(s.end)
 	for range 10 {
-		s.port = freePort(t)
+		var err error
+		if s.port, err = child.FreePort(); err != nil {
+			t.Fatal(err)
+		}
 		if slices.Contains(args, "--cluster-enabled") {
 			s.port = nodePort()
 		}
-		err := s.run()
-		if err == nil {
+		if err = s.run(); err == nil {
 			return
 		}
-		if !errors.Is(err, errPortTaken) && !strings.Contains(s.log.String(), "Address already in use") {
-			t.Fatalf("redis-server did not start: %v\n%s", err, s.log)
+		if !errors.Is(err, errPortTaken) && !strings.Contains(s.process.Log(), "Address already in use") {
+			t.Fatalf("redis-server did not start: %v\n%s", err, s.process.Log())
 		}
 	}
-	t.Fatalf("no free port in ten tries\n%s", s.log)
-}
-
-// skipIfShort skips a test that needs more than one server under -short. Start calls
-// it for replicas and sentinels, and StartCluster calls it.
-func skipIfShort(t testing.TB) {
-	t.Helper()
-	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
-		t.Skip("needs several servers: make verify runs it")
-	}
+	t.Fatalf("no free port in ten tries\n%s", s.process.Log())
 }
 
 // Addr returns the server's host and port.
@@ -127,18 +119,16 @@ func (s *Server) Cont() {
 func (s *Server) Kill() {
 	s.t.Helper()
 	s.signal(syscall.SIGKILL)
-	<-s.exited
+	<-s.process.Exited()
 }
 
 // Restart kills the server, if it still runs, and starts it again on the same
 // port and in the same directory.
 func (s *Server) Restart() {
 	s.t.Helper()
-	if s.running() {
-		s.Kill()
-	}
+	s.process.Kill()
 	if err := s.run(); err != nil {
-		s.t.Fatalf("redis-server did not start again: %v\n%s", err, s.log)
+		s.t.Fatalf("redis-server did not start again: %v\n%s", err, s.process.Log())
 	}
 }
 
@@ -148,15 +138,10 @@ func (s *Server) run() error {
 	if err != nil {
 		return err
 	}
-	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
 	s.stopped.Store(false)
-	s.cmd = exec.Command("redis-server", args...)
-	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
-	s.cmd.Env = append(os.Environ(), s.clock()...)
-	started := make(chan error)
-	go s.supervise(s.cmd, s.exited, started) // returns when the server has exited; s.end kills it and waits
-	if err := <-started; err != nil {
-		close(s.exited)
+	cmd := exec.Command("redis-server", args...)
+	cmd.Env = append(os.Environ(), s.clock()...)
+	if s.process, err = child.Start(cmd); err != nil {
 		return err
 	}
 	return s.await()
@@ -178,7 +163,7 @@ func (s *Server) await() error {
 			return s.checkProcess()
 		}
 		select {
-		case <-s.exited:
+		case <-s.process.Exited():
 			return errors.New("the process exited")
 		case <-time.After(5 * time.Millisecond):
 		}
@@ -195,56 +180,30 @@ var errPortTaken = errors.New("another server has the port")
 // test: two tests may have got the same free port.
 func (s *Server) checkProcess() error {
 	reply, err := s.Do("INFO", "server")
-	if err == nil && strings.Contains(reply, fmt.Sprintf("\nprocess_id:%d\r", s.cmd.Process.Pid)) {
+	if err == nil && strings.Contains(reply, fmt.Sprintf("\nprocess_id:%d\r", s.process.Pid())) {
 		return nil
 	}
 	// If the other server has ended meanwhile, this one runs on. Kill it.
-	_ = s.cmd.Process.Kill()
-	<-s.exited
+	s.process.Kill()
 	return fmt.Errorf("%w: port %d", errPortTaken, s.port)
 }
 
-func (s *Server) running() bool {
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
-}
-
 // answers reports whether the server is running and not stopped.
-func (s *Server) answers() bool { return s.running() && !s.stopped.Load() }
+func (s *Server) answers() bool { return s.process.Running() && !s.stopped.Load() }
 
 func (s *Server) signal(sig os.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.process.Signal(sig); err != nil {
 		s.t.Fatalf("signal %v to redis-server: %v", sig, err)
 	}
 }
 
 // end kills the server, and prints its log if the test failed.
 func (s *Server) end() {
-	if s.cmd == nil {
-		return
+	s.process.Kill()
+	if s.t.Failed() && s.process != nil {
+		s.t.Logf("log of redis-server on %s:\n%s", s.Addr(), s.process.Log())
 	}
-	if s.running() {
-		_ = s.cmd.Process.Kill()
-		<-s.exited
-	}
-	if s.t.Failed() {
-		s.t.Logf("log of redis-server on %s:\n%s", s.Addr(), s.log)
-	}
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // nodePort returns a port for a node of a cluster. The node also listens 10000 ports above

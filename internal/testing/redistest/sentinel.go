@@ -61,7 +61,7 @@ func (s *Sentinel) Patient() *Sentinel {
 // its configuration file, so a restart must not overwrite that file.
 func (s *Server) sentinelArguments() ([]string, error) {
 	file := filepath.Join(s.dir, "sentinel.conf")
-	if _, err := os.Stat(file); err == nil && s.log != nil && s.known() {
+	if _, err := os.Stat(file); err == nil && s.process != nil && s.known() {
 		return []string{file, "--sentinel"}, nil // a restart
 	}
 	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\n"+

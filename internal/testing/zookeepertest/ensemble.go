@@ -1,10 +1,11 @@
 package zookeepertest
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 // An Ensemble is several servers with a leader.
@@ -17,9 +18,7 @@ type Ensemble struct {
 func StartEnsemble(t testing.TB) *Ensemble {
 	t.Helper()
 	needs(t)
-	if testing.Short() && os.Getenv("INTERLOCK_VERIFY") == "" {
-		t.Skip("needs several servers: make verify runs it")
-	}
+	child.SkipIfShort(t, "needs several servers")
 	e := &Ensemble{t: t}
 	for id := 1; id <= 3; id++ {
 		e.Servers = append(e.Servers, newServer(t.TempDir(), id))
@@ -27,7 +26,7 @@ func StartEnsemble(t testing.TB) *Ensemble {
 	for _, s := range e.Servers {
 		t.Cleanup(func() { s.end(t) })
 		if err := s.run(e.Servers); err != nil {
-			t.Fatalf("ZooKeeper did not start: %v\n%s", err, s.text())
+			t.Fatalf("ZooKeeper did not start: %v\n%s", err, s.process.Log())
 		}
 	}
 	e.AwaitAll()
@@ -39,7 +38,7 @@ func (e *Ensemble) AwaitAll() {
 	e.t.Helper()
 	for _, s := range e.Servers {
 		if err := s.await("leader", "follower"); err != nil {
-			e.t.Fatalf("server %d: %v\n%s", s.id, err, s.text())
+			e.t.Fatalf("server %d: %v\n%s", s.id, err, s.process.Log())
 		}
 	}
 }
@@ -49,7 +48,7 @@ func (e *Ensemble) Leader() *Server {
 	e.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, s := range e.Servers {
-			if s.running() && s.Mode() == "leader" {
+			if s.process.Running() && s.Mode() == "leader" {
 				return s
 			}
 		}

@@ -7,7 +7,6 @@
 package zookeepertest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/child"
 )
 
 const (
@@ -43,9 +44,7 @@ type Server struct {
 	settings []string // further lines of the configuration
 	clock    *clock   // nil if the clock cannot be moved
 
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
-	log    *bytes.Buffer // read only once exited is closed
+	process *child.Process // nil before the first launch
 }
 
 // Start runs a server until the test ends. Settings are further lines of its
@@ -75,7 +74,7 @@ func start(t testing.TB, dir string, c *clock, settings ...string) *Server {
 	s.clock, s.settings = c, settings
 	t.Cleanup(func() { s.end(t) })
 	if err := s.run(nil); err != nil {
-		t.Fatalf("ZooKeeper did not start: %v\n%s", err, s.text())
+		t.Fatalf("ZooKeeper did not start: %v\n%s", err, s.process.Log())
 	}
 	return s
 }
@@ -94,14 +93,12 @@ func Shared(settings ...string) (s *Server, stop func(), _ error) {
 	s = newServer(dir, 1)
 	s.settings = settings
 	stop = func() {
-		if s.running() {
-			s.Kill()
-		}
+		s.Kill()
 		_ = os.RemoveAll(dir)
 	}
 	if err := s.run(nil); err != nil {
 		stop()
-		return nil, nil, fmt.Errorf("ZooKeeper did not start: %w\n%s", err, s.text())
+		return nil, nil, fmt.Errorf("ZooKeeper did not start: %w\n%s", err, s.process.Log())
 	}
 	return s, stop, nil
 }
@@ -144,7 +141,7 @@ func (s *Server) URL() string { return "zk://" + s.Addr() }
 // every thread has stopped.
 func (s *Server) Stop() {
 	s.signal(syscall.SIGSTOP)
-	for end := time.Now().Add(patience); !stopped(s.cmd.Process.Pid) && time.Now().Before(end); {
+	for end := time.Now().Add(patience); !stopped(s.process.Pid()) && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
@@ -153,24 +150,19 @@ func (s *Server) Stop() {
 func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
 
 // Kill ends the server as a crash would and waits until it is gone.
-func (s *Server) Kill() {
-	s.signal(syscall.SIGKILL)
-	<-s.exited
-}
+func (s *Server) Kill() { s.process.Kill() }
 
 // Restart starts a killed server again, on its port and with its data.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if s.running() {
-		s.Kill()
-	}
+	s.Kill()
 	if err := s.launch(); err == nil {
 		err = s.await("standalone", "leader", "follower")
 		if err == nil {
 			return
 		}
 	}
-	t.Fatalf("ZooKeeper did not start again:\n%s", s.text())
+	t.Fatalf("ZooKeeper did not start again:\n%s", s.process.Log())
 }
 
 // run writes the configuration, starts a server that is alone, and waits until it serves.
@@ -215,24 +207,17 @@ log4j.appender.out.layout.ConversionPattern=%d %p %c{1}: %m%n
 `
 
 // launch starts the process.
-func (s *Server) launch() error {
-	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
+func (s *Server) launch() (err error) {
 	// A small heap, and a compiler that starts fast. The tests do not need data that
 	// outlasts the machine, so nothing is synced to disk unless a setting is forceSync=yes.
-	s.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+	cmd := exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.preAllocSize=1024", "-Dzookeeper.jmx.log4j.disable=true",
 		// A server that has waited long for a majority would look for one only once a minute.
 		"-Dzookeeper.fastleader.maxNotificationInterval=1000",
 		"-Dlog4j.configuration=file:"+filepath.Join(s.dir, "log4j.properties"),
 		"-cp", s.dir+":"+jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
-	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
-	s.cmd.Env = append(os.Environ(), s.clock.environment()...)
-	started := make(chan error)
-	go s.supervise(s.cmd, s.exited, started) // ends with the server
-	err := <-started
-	if err != nil {
-		close(s.exited)
-	}
+	cmd.Env = append(os.Environ(), s.clock.environment()...)
+	s.process, err = child.Start(cmd)
 	return err
 }
 
@@ -240,7 +225,7 @@ func (s *Server) launch() error {
 func (s *Server) await(modes ...string) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		select {
-		case <-s.exited:
+		case <-s.process.Exited():
 			return errors.New("the process exited")
 		default:
 		}
@@ -274,40 +259,15 @@ func (s *Server) Ask(word string) string {
 	return string(text)
 }
 
-func (s *Server) running() bool {
-	if s.exited == nil {
-		return false
-	}
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
-}
-
 // signal sends a signal. A process that has ended needs none.
-func (s *Server) signal(sig os.Signal) { _ = s.cmd.Process.Signal(sig) }
+func (s *Server) signal(sig os.Signal) { _ = s.process.Signal(sig) }
 
 // end kills the server, and prints its log if the test failed.
 func (s *Server) end(t testing.TB) {
-	if s.running() {
-		s.Kill()
-	}
+	s.Kill()
 	if t.Failed() {
-		t.Logf("log of ZooKeeper on %s:\n%s", s.Addr(), s.text())
+		t.Logf("log of ZooKeeper on %s:\n%s", s.Addr(), s.process.Log())
 	}
-}
-
-// text returns the log of a server that has ended.
-func (s *Server) text() string {
-	if s.running() {
-		s.Kill()
-	}
-	if s.log == nil {
-		return ""
-	}
-	return s.log.String()
 }
 
 // Version returns the version of the servers.

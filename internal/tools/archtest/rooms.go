@@ -83,7 +83,7 @@ var Proof = []Room{
 // package it would add its flags to users' programs.
 var testers = []string{
 	"engine/enginetest", "interlocktest", "internal/testing/redistest", "internal/testing/postgrestest", "internal/testing/etcdtest",
-	"internal/testing/zookeepertest", "internal/testing/mysqltest", "internal/testing/faultnet",
+	"internal/testing/zookeepertest", "internal/testing/mysqltest", "internal/testing/faultnet", "internal/testing/child",
 }
 
 // Of returns the room of a package, whose path is relative to the root.

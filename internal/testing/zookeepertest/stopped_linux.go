@@ -4,27 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"syscall"
 )
-
-// supervise starts cmd and waits for it. The server dies with the test binary, even if
-// the binary is killed. The kernel kills the server when the thread that started it
-// ends, so this goroutine keeps its thread.
-func (s *Server) supervise(cmd *exec.Cmd, exited chan<- struct{}, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		started <- err
-		return
-	}
-	started <- nil
-	_ = cmd.Wait()
-	close(exited)
-}
 
 // stopped reports whether all threads of a process have stopped. The signal reaches them
 // one after the other.
