@@ -16,7 +16,7 @@ check: ## everything that needs no server: format, vet, lint, tidiness, imports,
 test: ## every module with the race detector, on the embedded engine and one Redis: 5 minutes
 	@scripts/test
 
-verify: ## everything else in short form: several servers, faults, load, mutants, fuzzing, Java, a browser: 20 minutes
+verify: ## everything else in short form: several servers, faults, load, mutants, fuzzing, Java, a browser: 30 minutes
 	@scripts/verify
 
 test-full: ## make test and make verify, with the long work in full: hours

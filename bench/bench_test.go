@@ -31,7 +31,7 @@ func TestServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.end()
-		if s.cmd.ProcessState == nil {
+		if s.process.Running() {
 			t.Error("end did not wait for the process")
 		}
 	})

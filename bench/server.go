@@ -20,8 +20,7 @@ import (
 type server struct {
 	addr    string
 	dir     string
-	cmd     *exec.Cmd
-	process *child.Process // of cmd
+	process *child.Process
 
 	// control is a separate connection for commands that are not measured.
 	control *redis.Client
@@ -57,11 +56,11 @@ func launch(ctx context.Context, args []string) (*server, error) {
 	if s.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command("redis-server", append([]string{
+	cmd := exec.Command("redis-server", append([]string{
 		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
 		"--save", "", "--appendonly", "no",
 	}, args...)...)
-	if s.process, err = child.Start(s.cmd); err != nil {
+	if s.process, err = child.Start(cmd); err != nil {
 		_ = os.RemoveAll(s.dir)
 		return nil, err
 	}
