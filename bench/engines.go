@@ -202,7 +202,7 @@ func relayTable(rows []*handOverRow, all []*backend, p plan) *table {
 		peer, redis := ratios(y.medians, find(peerOf(all, y.name))), ratios(y.medians, find(onRedisRow))
 		t.add(y.name, micros(y.times.at(0.5)), micros(y.times.at(0.99)), ratio(peer), half(peer, "%.2f"), ratio(redis), half(redis, "%.2f"))
 	}
-	t.remark = fmt.Sprintf("%d rounds of %d hand-overs, each after a hold of %v; no two holds overlapped (the program would have failed). "+
-		"A ratio compares the medians of one round.", p.relays, p.passes, p.relayHold)
+	t.remark = fmt.Sprintf("%d rounds of %d hand-overs, each after a hold of %v to %v; no two holds overlapped (the program would have failed). "+
+		"A ratio compares the medians of one round.", p.relays, p.passes, p.relayHold, p.relayHold*4/3)
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -14,7 +15,7 @@ const relayTimeout = time.Minute
 // processes do.
 type relay struct {
 	key     string
-	hold    time.Duration // meanwhile the next client asks the server and begins to wait
+	hold    time.Duration // at least; meanwhile the next client asks the server and begins to wait
 	clients [2]locks
 	unlock  func() error // ends the current hold
 	holder  int          // index of the current holder
@@ -78,7 +79,7 @@ func (r *relay) pass(ctx context.Context) (time.Duration, error) {
 			g.err = errOverlap
 		}
 		return 0, g.err
-	case <-time.After(r.hold):
+	case <-time.After(r.hold + rand.N(r.hold/3)): // not in step with a waiter that polls
 	}
 	released := time.Now()
 	err := r.unlock()
