@@ -9,10 +9,10 @@ var (
 	AboutDoctorLong = Text{
 		`Doctor reads the version, settings and clock of every server behind a URL, including
 replicas, sentinels and the members of a cluster. It reports what locks on them guarantee, the problems, and the
-commands that fix them. It changes nothing. Several --engine are examined as a quorum of
+commands that fix them. It changes no lock and no record. Several --engine are examined as a quorum of
 independent servers.`,
 		`doctor 向 URL 指向的每台服务器（包括副本、哨兵和集群成员）询问版本、配置和时钟，
-说明在上面的锁能保证什么、哪里不对、该输入什么命令。它不改动任何东西。
+说明在上面的锁能保证什么、哪里不对、该输入什么命令。它不改动任何锁和记录。
 给出多个 --engine 时，按互相独立的服务器组成的仲裁来检查。`,
 	}
 	DoctorCodes = Text{
