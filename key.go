@@ -89,18 +89,18 @@ func cut(key string) string {
 	return key[:limit]
 }
 
-// warned remembers the names of keys that were warned about, so that a log is
-// not flooded.
+// warned remembers which keys and settings were warned about, so that a log is not
+// flooded.
 type warned struct {
-	mu    sync.Mutex
-	names map[string]struct{}
+	mu       sync.Mutex
+	subjects map[string]struct{} // first parts of keys, and names of settings with their problem
 }
 
-// maxWarned bounds the number of names. A program with more names probably puts
-// the identifier first in its keys.
+// maxWarned bounds the number of subjects. A program with more of them probably puts the
+// identifier first in its keys.
 const maxWarned = 1000
 
-// warn traces an untidy key, once per name.
+// warn traces an untidy key, unless it has traced one with the same first part.
 func (c *core) warn(key string, t *Trace) {
 	if t == nil || t.Warned == nil {
 		return
@@ -109,8 +109,8 @@ func (c *core) warn(key string, t *Trace) {
 	if problem == "" {
 		return
 	}
-	name, _, _ := strings.Cut(key, ":")
-	if c.warned.first(name) {
+	part, _, _ := strings.Cut(key, ":")
+	if c.warned.first(part) {
 		t.Warned(Warned{Key: key, Problem: problem})
 	}
 }
@@ -123,17 +123,17 @@ func (c *Client) Warn(name, problem string) {
 	}
 }
 
-// first reports whether name is new, and remembers it.
-func (w *warned) first(name string) bool {
+// first reports whether subject is new, and remembers it.
+func (w *warned) first(subject string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, seen := w.names[name]; seen || len(w.names) >= maxWarned {
+	if _, seen := w.subjects[subject]; seen || len(w.subjects) >= maxWarned {
 		return false
 	}
-	if w.names == nil {
-		w.names = make(map[string]struct{})
+	if w.subjects == nil {
+		w.subjects = make(map[string]struct{})
 	}
-	w.names[name] = struct{}{}
+	w.subjects[subject] = struct{}{}
 	return true
 }
 

@@ -163,8 +163,8 @@ type CleanedUp struct {
 	Err    error // the clean-up failed; the lease will expire
 }
 
-// Warned is reported for a key or a setting that works but is probably a mistake, once
-// per name.
+// Warned is reported for a key or a setting that works but is probably a mistake. Keys with
+// the same first part are reported once, and so is each setting.
 type Warned struct {
 	Key     string // the key, or the name of a guard; empty for a setting of the client
 	Problem string

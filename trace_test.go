@@ -75,7 +75,7 @@ var traceLaws = []law{
 			t.Log(out.String())
 		}
 	}},
-	{"an untidy key is warned about once per name (T8)", func(t *testing.T, w *world) {
+	{"untidy keys with the same first part cause one warning (T8)", func(t *testing.T, w *world) {
 		var warned []interlock.Warned
 		c := w.another(interlock.WithTrace(&interlock.Trace{Warned: func(e interlock.Warned) { warned = append(warned, e) }}))
 		for _, key := range []string{"pay", "pay", "pay:42", "order:", "report:" + strings.Repeat("x", 60), "报告:" + strings.Repeat("长", 62), "短:" + strings.Repeat("长", 60)} {
@@ -95,7 +95,7 @@ var traceLaws = []law{
 			}
 		}
 	}},
-	{"the log line of a setting has no key", func(t *testing.T, w *world) {
+	{"a warning without a name is logged without a key", func(t *testing.T, w *world) {
 		var out strings.Builder
 		c := w.another(interlock.WithTrace(interlock.Log(slog.New(slog.NewTextHandler(&out, nil)))))
 		c.Warn("", "no secret is set")
@@ -293,11 +293,11 @@ var traceLaws = []law{
 			t.Errorf("the trace was blocked by %q, want renewals and the loss", blocked)
 		}
 	}},
-	{"the goroutine of the caller asks for an exemplar, because the function may be slow", func(t *testing.T, w *world) {
-		done, asked := make(chan struct{}), 0
+	{"the exemplar function runs on the caller's goroutine, so a slow one delays no other lock", func(t *testing.T, w *world) {
+		done, calls := make(chan struct{}), 0
 		c := w.another(interlock.WithExemplars(func(ctx context.Context) string {
 			if ctx.Value(faulty{}) != nil {
-				if asked++; asked > 1 { // the hold has begun
+				if calls++; calls > 1 { // the hold has begun
 					<-done
 				}
 			}
@@ -310,8 +310,8 @@ var traceLaws = []law{
 		held, hold := lock(t, c.Mutex("k:1"))
 		w.memory.Evict("slow:1")
 		time.Sleep(5 * time.Minute)
-		if held.Err() != nil || asked != 1 {
-			t.Errorf("after %d questions the other lock ended with %v, want it held after the first", asked, held.Err())
+		if held.Err() != nil || calls != 1 {
+			t.Errorf("the exemplar function was called %d times and the other lock ended with %v; want 1 call and the lock held", calls, held.Err())
 		}
 		close(done)
 		_ = slow.Unlock()

@@ -24,7 +24,9 @@ func (p plan) measureEngines(ctx context.Context, out io.Writer, s *server) erro
 	for _, b := range all {
 		names = append(names, b.name)
 	}
-	p.maxTries = 1 // the load of these servers would look like other programs, and cause repetitions
+	// The CPU time of these servers counts as that of other programs, so quietest would
+	// repeat each measurement.
+	p.maxTries = 1
 	fmt.Fprintf(out, "\nServers of the engines, single nodes that all run on this machine: %s. %s\n", strings.Join(names, ", "), p.durability())
 	for _, g := range p.goroutines {
 		if g > maxEngineCallers {
@@ -101,8 +103,8 @@ func engineTable(f *group, all []*backend, costs map[string]counts, g int, p pla
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
 		}, costs[r.name].cells()...)...)
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. The peer is the other row on the same server. PostgreSQL's peer "+
-		"is %s, and MariaDB's is %s. The middle half is the range between the quartiles.%s", p.rounds, p.slice, advisoryRow, getLockRow, f.failureText())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. The peer is one row on the same server: %q, %q, %q, %q or %q. "+
+		"The middle half is the range between the quartiles.%s", p.rounds, p.slice, onRedisRow, advisoryRow, getLockRow, etcdMutexRow, zkLockRow, f.failureText())
 	return t
 }
 
@@ -132,7 +134,8 @@ type handOverRow struct {
 	medians []float64 // of each round, in µs
 }
 
-// measureRelays measures how long a lock takes from one client to another.
+// measureRelays measures hand-overs of a lock between two clients: from the release call of
+// one to the return of the other's acquire call.
 func (p plan) measureRelays(ctx context.Context, out io.Writer, all []*backend) error {
 	var (
 		rows   []*handOverRow
@@ -152,14 +155,16 @@ func (p plan) measureRelays(ctx context.Context, out io.Writer, all []*backend) 
 			rows, relays = append(rows, &handOverRow{name: c.name}), append(relays, r)
 		}
 	}
-	for _, r := range relays { // connect the second clients, too
+	// Warm up: one unmeasured hand-over in each direction, so that both clients have acquired
+	// the lock.
+	for _, r := range relays {
 		for range len(r.clients) {
 			if _, err := r.pass(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	for range p.relays {
+	for range p.relayRounds {
 		for i, r := range relays {
 			if err := rows[i].measure(ctx, r, p.passes); err != nil {
 				return fmt.Errorf("%s: %w", rows[i].name, err)
@@ -203,6 +208,6 @@ func relayTable(rows []*handOverRow, all []*backend, p plan) *table {
 		t.add(y.name, micros(y.times.at(0.5)), micros(y.times.at(0.99)), ratio(peer), half(peer, "%.2f"), ratio(redis), half(redis, "%.2f"))
 	}
 	t.remark = fmt.Sprintf("%d rounds of %d hand-overs, each after a hold of %v to %v; no two holds overlapped (the program would have failed). "+
-		"A ratio compares the medians of one round.", p.relays, p.passes, p.relayHold, p.relayHold*4/3)
+		"A ratio compares the medians of one round.", p.relayRounds, p.passes, p.relayHold, p.relayHold*4/3)
 	return t
 }

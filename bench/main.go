@@ -56,10 +56,10 @@ type plan struct {
 	callers     int // goroutines that try one key at the same time
 	stormRounds int
 
-	synced  bool // the servers of the part "engines" sync to disk
-	counted int  // cycles per goroutine whose requests are counted
-	passes  int  // hand-overs of a lock, per round
-	relays  int  // rounds of those
+	synced      bool // the servers of the part "engines" sync to disk
+	counted     int  // cycles per goroutine whose requests are counted
+	passes      int  // hand-overs of a lock, per round
+	relayRounds int  // rounds of hand-overs
 
 	// A holder keeps a lock that is handed over for so long. etcd tells a new watcher of changes
 	// after at most 100 ms.
@@ -74,7 +74,7 @@ var (
 		clients: 64,
 		waiters: []int{2, 64, 256}, grants: 500, contendedRounds: 3,
 		callers: 1000, stormRounds: 20,
-		counted: 50, passes: 10, relays: 5, relayHold: 150 * time.Millisecond,
+		counted: 50, passes: 10, relayRounds: 5, relayHold: 150 * time.Millisecond,
 	}
 	short = plan{
 		maxTries:   1,
@@ -82,7 +82,7 @@ var (
 		clients: 16,
 		waiters: []int{8}, grants: 50, contendedRounds: 1,
 		callers: 200, stormRounds: 2,
-		counted: 5, passes: 3, relays: 1, relayHold: 20 * time.Millisecond,
+		counted: 5, passes: 3, relayRounds: 1, relayHold: 20 * time.Millisecond,
 	}
 )
 

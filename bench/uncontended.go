@@ -22,7 +22,7 @@ type row struct {
 
 	cycles              int       // cycles, grants, or rounds of a storm
 	latency             histogram // durations of cycles, or of hand-overs
-	sent, all           int       // commands sent, and all commands
+	sent, all           int       // commands that the clients sent, and all commands, those inside scripts included
 	mallocs             uint64
 	redisCPU, clientCPU time.Duration
 	foreign             []float64 // cores that other programs used

@@ -80,9 +80,9 @@ func TestLocalize(t *testing.T) {
 			Problem{Code: Locked, Message: guard.Message{"zh": ""}}, "zh", "zh", zh[Locked]},
 		"a language in which the message is empty is not offered": {
 			Problem{Code: Locked, Message: guard.Message{"zh": "", "en": "wait"}}, "zh", "en", problemText{en[Locked].title, "wait"}},
-		"a code of the service gets the text of its status": {
+		"a problem code that the service defines gets the text of the HTTP status": {
 			Problem{Code: "quota", Status: 429}, "zh", "zh", problemText{"Too Many Requests", "Too Many Requests"}},
-		"a code with an unknown status gets its name": {
+		"with an unknown HTTP status, the problem code is the text": {
 			Problem{Code: "quota", Status: 599}, "", "en", problemText{"quota", "quota"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Grants and refusals: R2's mutual exclusion.
+// Grants and refusals: mutual exclusion (requirement R2 in docs/requirements.md).
 var grantLaws = []Law{
 	{"grant", "a free lock is granted", func(b *testbed) {
 		b.granted(b.ask(ann))

@@ -12,11 +12,12 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// trials is how often a law is repeated in real time if the machine was too slow for a
-// verdict. Each trial doubles the leases and the limit.
+// trials is how many times a law is run at most. It is run again if it fails and the machine
+// was too slow for a verdict. Each trial doubles the leases and the limit. In virtual time
+// there is one trial.
 const trials = 4
 
-// limit bounds the time of a law in the first trial, besides four leases.
+// limit plus four leases is the timeout of a law in its first trial.
 const limit = 20 * time.Second
 
 // A record is the result of a trial.
@@ -53,7 +54,8 @@ func (h Harness) tryVirtual(t *testing.T, l Law) (r *record) {
 	return r
 }
 
-// tryOnce runs a law in a goroutine, which fatalf ends, and waits for it.
+// tryOnce checks a law on the engine of Open. If the law needs a clock that can be stepped
+// and this engine has none, tryOnce checks the law on the engine of Clocked.
 func (h Harness) tryOnce(t testing.TB, l Law, lease, limit time.Duration) *record {
 	r := tryOn(h.Open(t), l, lease, limit)
 	if r.skipped != noClock || h.Clocked == nil {
@@ -67,7 +69,7 @@ func (h Harness) tryOnce(t testing.TB, l Law, lease, limit time.Duration) *recor
 // oneClock is held by the law that moves the clock of a harness.
 var oneClock sync.Mutex
 
-// tryOn checks a law on an engine.
+// tryOn checks a law on an engine. The law runs in a goroutine that fatalf and skip can end.
 func tryOn(e engine.Engine, l Law, lease, limit time.Duration) *record {
 	r := new(record)
 	ctx, cancel := context.WithTimeout(context.Background(), limit+4*lease)
@@ -81,9 +83,9 @@ func tryOn(e engine.Engine, l Law, lease, limit time.Duration) *record {
 		l.check(b)
 	}()
 	<-done
-	// A failure about a valid lease proves nothing if much more time has passed than
-	// the law slept. Neither does a failure after the limit, or one after a call that
-	// took a tenth of the lease, which is as long as a quorum waits for a node.
+	// A failure proves nothing if the law ran at least a tenth of a lease longer than it
+	// slept: a lease may have expired early, or a quorum may have stopped waiting for a
+	// node, which it does after a tenth. Nor does a failure after the timeout.
 	r.slow = time.Since(start)-b.slept >= lease/10 || ctx.Err() != nil
 	return r
 }

@@ -57,10 +57,11 @@ func TestTransactions(t *testing.T) {
 				t.Errorf("the result is %q", r.Result)
 			}
 		})
-		t.Run("of two transactions at "+isolation.String()+" that began before the first claim one claims", func(t *testing.T) {
+		t.Run("of two transactions at "+isolation.String()+", only one gets the claim, even if both began before it", func(t *testing.T) {
 			t.Parallel()
 			first, second := begin(t, db, isolation), begin(t, db, isolation)
-			// Both see the time before the first claim.
+			// This read begins the snapshot of each transaction, if its isolation has one,
+			// before the first claim.
 			for _, tx := range []*sql.Tx{first, second} {
 				if _, err := tx.ExecContext(ctx, "DO (SELECT COUNT(*) FROM interlock_meta)"); err != nil {
 					t.Fatal(err)
@@ -129,7 +130,7 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("the second claim found %+v, want the outcome", r)
 		}
 	})
-	t.Run("the wait of a transaction ends, and does not break it", func(t *testing.T) {
+	t.Run("a claim that times out waiting for another transaction leaves its own transaction usable", func(t *testing.T) {
 		t.Parallel()
 		first, second := begin(t, db, sql.LevelDefault), begin(t, db, sql.LevelDefault)
 		claimedTx(t, e, first, claim(t, "1"))
@@ -145,7 +146,7 @@ func TestTransactions(t *testing.T) {
 		}
 		claimedTx(t, e, second, claim(t, "2"))
 	})
-	t.Run("a claim in a transaction waits for no row", func(t *testing.T) {
+	t.Run("a claim in a transaction does not wait for row locks on the server", func(t *testing.T) {
 		t.Parallel()
 		_, e, d := ownServer(t, testTimeout)
 		db := connect(t, d)
@@ -158,7 +159,7 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("the server counts %q, want no wait", n)
 		}
 	})
-	t.Run("a lease does not end in its transaction", func(t *testing.T) {
+	t.Run("a claim does not expire while its transaction is open", func(t *testing.T) {
 		t.Parallel()
 		tx, c := begin(t, db, sql.LevelDefault), claim(t, "1")
 		c.Lease = time.Millisecond
@@ -168,7 +169,7 @@ func TestTransactions(t *testing.T) {
 		commit(t, tx)
 		wantState(t, e, c.Key, engine.Done)
 	})
-	t.Run("a claim without retention does not end in its transaction", func(t *testing.T) {
+	t.Run("a claim without retention does not expire while its transaction is open", func(t *testing.T) {
 		t.Parallel()
 		tx, c := begin(t, db, sql.LevelDefault), claim(t, "1")
 		c.Lease, c.Retain = time.Millisecond, 0

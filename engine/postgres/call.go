@@ -33,7 +33,7 @@ type failure struct {
 	sent     bool // the statement may have reached the server
 	answered bool // a row has arrived
 	crowded  bool // no connection was free
-	explicit bool // it began its own transaction
+	explicit bool // sendOn wrapped the call in BEGIN and COMMIT
 }
 
 // call returns a call of a function of the schema.
@@ -178,7 +178,7 @@ func (e *Engine) giveBack(conn *pgxpool.Conn) {
 		return
 	}
 	broken := conn.Hijack().PgConn()
-	e.closing.Go(func() { <-broken.CleanupDone() }) // ends within 15s, see package pgconn; Close waits
+	e.background.Go(func() { <-broken.CleanupDone() }) // ends within 15s, see package pgconn; Close waits
 }
 
 // sendOn sends a call on a connection.

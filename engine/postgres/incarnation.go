@@ -12,7 +12,7 @@ var _ engine.Incarnations = (*Engine)(nil)
 // Connections implements [engine.Incarnations]. It is zero on a pool of the caller and
 // behind a pooler, which may hide that the server was restarted.
 func (e *Engine) Connections() uint64 {
-	if !e.owned || e.pooled {
+	if !e.owned || e.behindPooler {
 		return 0
 	}
 	return uint64(max(e.pool.Stat().NewConnsCount(), 0))

@@ -46,16 +46,17 @@ type Engine struct {
 	listen   string // "", "off" or a URL
 	lazy     bool
 	migrates bool
-	pooled   bool // a pooler is between the engine and the server
+
+	behindPooler bool // assumed if listen is set: that option is for poolers
 
 	checked  atomic.Bool   // the schema has the right version
-	explicit atomic.Bool   // each call begins its own transaction; see send
+	explicit atomic.Bool   // sendOn wraps each call in BEGIN and COMMIT, because the default isolation is not READ COMMITTED
 	checking chan struct{} // holds an element while a call checks the version
 
-	closing sync.WaitGroup // broken connections, and sweeps
-	notices notices
-	calls   trace.Hooks[engine.ServerCall]
-	closed  atomic.Bool
+	background sync.WaitGroup // goroutines that Close waits for: the clean-up of broken connections, and sweeps
+	notices    notices
+	calls      trace.Hooks[engine.ServerCall]
+	closed     atomic.Bool
 }
 
 // New returns an engine on a pool that the caller closes after the engine. It connects to
@@ -82,7 +83,7 @@ func newEngine(opts ...Option) *Engine {
 // the option Listen has another.
 func (e *Engine) use(pool *pgxpool.Pool, config *pgx.ConnConfig) {
 	e.pool, e.addr = pool, hostPort(config)
-	e.pooled = e.listen != ""
+	e.behindPooler = e.listen != ""
 	if e.listen == listenOff {
 		e.notices = &poller{}
 		return
@@ -103,7 +104,7 @@ func (e *Engine) Close() error {
 	if e.owned {
 		e.pool.Close()
 	}
-	e.closing.Wait()
+	e.background.Wait()
 	return nil
 }
 

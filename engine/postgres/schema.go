@@ -156,8 +156,8 @@ func (s schema) installed(ctx context.Context, tx pgx.Tx) (found int64, err erro
 	return found, err
 }
 
-// creation creates the schema if it is new. A schema that an administrator has prepared does
-// not need the permission to create one.
+// creation returns the statement that creates the schema if it does not exist. If an
+// administrator has created it, the user does not need CREATE on the database.
 func (s schema) creation(found int64) string {
 	if found > 0 {
 		return ""

@@ -82,7 +82,7 @@ func (e *Engine) sweepSometimes() {
 		return
 	}
 	s := &statement{name: "sweep", sql: "SELECT * FROM " + e.schema.String() + ".sweep_from(sha256(random()::text::bytea))"}
-	e.closing.Go(func() { _ = e.run(context.Background(), s) }) // the next one repeats it; Close waits
+	e.background.Go(func() { _ = e.run(context.Background(), s) }) // the next one repeats it; Close waits
 }
 
 // Settle implements [engine.Tx].

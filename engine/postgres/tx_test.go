@@ -226,7 +226,7 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("the second claim found %+v, want the outcome", r)
 		}
 	})
-	t.Run("the wait of a transaction ends, and does not break it", func(t *testing.T) {
+	t.Run("a claim that times out waiting for another transaction leaves its own transaction usable", func(t *testing.T) {
 		t.Parallel()
 		first, second := begin(t, url, pgx.ReadCommitted), begin(t, url, pgx.ReadCommitted)
 		claimedTx(t, e, first, claim(t, "1"))
@@ -242,7 +242,7 @@ func TestTransactions(t *testing.T) {
 		}
 		claimedTx(t, e, second, claim(t, "2"))
 	})
-	t.Run("a lease does not end in its transaction", func(t *testing.T) {
+	t.Run("a claim does not expire while its transaction is open", func(t *testing.T) {
 		t.Parallel()
 		tx, c := begin(t, url, pgx.ReadCommitted), claim(t, "1")
 		c.Lease = time.Millisecond

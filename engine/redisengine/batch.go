@@ -95,9 +95,9 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	return nil
 }
 
-// releaseMany ends those holds of a batch that were entered once and have no queue. The
-// answer of each item is 1 plus the number of subscribers notified, or 0 if the hold needs
-// a call of its own.
+// releaseMany ends those holds of a batch that were entered once and have no queue. It sets
+// the answer of each item to 1 plus the number of subscribers notified, or to 0 if that hold
+// must be released in a call of its own.
 func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 	c := e.call(releaseManyScript)
 	defer c.free()

@@ -35,7 +35,7 @@ func (e *Engine) sendClaim(ctx context.Context, name string, c *engine.Claim, de
 	if deadline == 0 {
 		call.keys(e.claimTombstone(name, c.Attempt))
 	}
-	call.args(e.clock.text(deadline), entrySuffix(c), e.claimTerms(c))
+	call.args(e.clock.text(deadline), entrySuffix(c), e.renderClaimTerms(c))
 	if deadline != 0 {
 		call.late = e.lateClaim(name, c)
 	}
@@ -72,15 +72,15 @@ func appendSized(b []byte, text string) []byte {
 	return append(b, text...)
 }
 
-// claimTerms are the part of a claim that most claims of a program share, so that their
-// text is rendered once.
+// claimTerms is the part of a claim that is usually the same throughout a program. Its
+// last text is cached.
 type claimTerms struct {
 	lease, retain time.Duration
 	takeOver      bool
 }
 
-// claimTerms renders the terms of a claim for claim.lua.
-func (e *Engine) claimTerms(c *engine.Claim) string {
+// renderClaimTerms renders the terms of a claim for claim.lua.
+func (e *Engine) renderClaimTerms(c *engine.Claim) string {
 	return e.claimText.text(claimTerms{c.Lease, c.Retain, c.TakeOver}, func(t claimTerms) string {
 		return fmt.Sprintf("%d %d %s", ceil(t.lease), ceil(t.retain), boolArg(t.takeOver))
 	})
@@ -110,12 +110,12 @@ func parseClaim(name string, c *engine.Claim, now int64, description []Item) (en
 // claimItem returns the item of a claim.
 func (e *Engine) claimItem(name string, c *engine.Claim, deadline int64) *batchItem {
 	item := batchItems.Get().(*batchItem)
-	item.name, item.attempt, item.terms, item.deadline = name, entrySuffix(c), e.claimTerms(c), deadline
+	item.name, item.attempt, item.terms, item.deadline = name, entrySuffix(c), e.renderClaimTerms(c), deadline
 	return item
 }
 
-// claimMany sends a batch of claims. The answer of each item is for [parseClaim], or
-// empty if the batch arrived after its deadline.
+// claimMany sends a batch of claims and sets the answer of each item, which [parseClaim]
+// reads. If the batch arrives after its deadline, the answers stay empty.
 func (e *Engine) claimMany(batch []*batchItem) error {
 	c := e.call(claimScript)
 	defer c.free()

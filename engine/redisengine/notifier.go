@@ -65,8 +65,9 @@ func (n *notifier) subscribe(channels ...string) (wake <-chan struct{}, stop fun
 		subscriptions[i].subscribers[sub] = struct{}{}
 		active = active && subscriptions[i].subscribed
 	}
-	// An active subscription sends no confirmation, and the lock may have become free
-	// before this call.
+	// A new subscription wakes its subscribers when the server confirms it. An active one is
+	// not confirmed again, so wake this subscriber now: the lock may have become free before
+	// this call.
 	if active {
 		wakeSubscriber(sub)
 	}
@@ -158,7 +159,8 @@ func (n *notifier) notify(ch string) {
 	}
 }
 
-// run keeps a connection open while there are subscribers, until close.
+// run opens a connection once there are subscribers, until close. The connection stays open
+// without subscribers. After it is lost, run opens the next one once there are subscribers.
 func (n *notifier) run(ctx context.Context) {
 	pause := minRedial
 	for n.awaitSubscribers(ctx) {
@@ -168,9 +170,10 @@ func (n *notifier) run(ctx context.Context) {
 		if time.Since(began) > maxRedial {
 			pause = minRedial
 		}
+		// The pause is random: after a restart of the server, the processes must not all
+		// connect at once.
 		select {
 		case <-ctx.Done():
-		// After a restart of the server, the processes must not all connect at once.
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
 		pause = min(2*pause, maxRedial)

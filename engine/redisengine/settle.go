@@ -13,10 +13,12 @@ import (
 // the other settlements. docs/redis.md names the figure.
 const maxSharedResult = 4 << 10
 
-// outcomeLetters are the outcomes in the terms that settle.lua reads.
+// outcomeLetters are the first characters of the terms that settle.lua parses; see
+// renderSettlementTerms.
 var outcomeLetters = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: "f", engine.Unknown: "u"}
 
-// sendSettle sends one settlement.
+// sendSettle sends one settlement. missing is how many required replicas have not
+// acknowledged it.
 func (e *Engine) sendSettle(ctx context.Context, name string, s *engine.Settlement) (reply Reply, missing int, err error) {
 	c := e.settleCall(name, s)
 	defer c.free()
@@ -28,7 +30,7 @@ func (e *Engine) settleCall(name string, s *engine.Settlement) *Call {
 	c := e.call(settleScript)
 	c.keys(e.lockEntry(name), e.resultEntry(name))
 	e.settleArgs(c)
-	c.args(entryAttempt(s.Attempt), e.settlementTerms(s), payload(s))
+	c.args(entryAttempt(s.Attempt), e.renderSettlementTerms(s), payload(s))
 	return c
 }
 
@@ -56,16 +58,16 @@ func (e *Engine) settleArgs(c *Call) {
 	c.args(string(e.mode()), numsub, e.settleChannel, e.locks)
 }
 
-// settlementTerms are the part of a settlement that most settlements of a program share,
-// so that their text is rendered once.
+// settlementTerms is the part of a settlement that is usually the same throughout a
+// program. Its last text is cached.
 type settlementTerms struct {
 	outcome   engine.State
 	retain    time.Duration
 	fromStart bool
 }
 
-// settlementTerms renders the terms of a settlement for settle.lua.
-func (e *Engine) settlementTerms(s *engine.Settlement) string {
+// renderSettlementTerms renders the terms of a settlement for settle.lua.
+func (e *Engine) renderSettlementTerms(s *engine.Settlement) string {
 	return e.settleText.text(settlementTerms{s.Outcome, s.Retain, s.FromStart}, func(t settlementTerms) string {
 		from := ""
 		if t.fromStart {
@@ -102,12 +104,13 @@ func (e *Engine) parseOutcome(ctx context.Context, name string, s *Script, reply
 // settleItem returns the item of a settlement.
 func (e *Engine) settleItem(name string, s *engine.Settlement) *batchItem {
 	item := batchItems.Get().(*batchItem)
-	item.name, item.attempt, item.terms, item.result = name, entryAttempt(s.Attempt), e.settlementTerms(s), payload(s)
+	item.name, item.attempt, item.terms, item.result = name, entryAttempt(s.Attempt), e.renderSettlementTerms(s), payload(s)
 	return item
 }
 
-// settleMany sends a batch of settlements. The answer of each item is for
-// [Engine.parseOutcome], or 0 if it needs a call of its own.
+// settleMany sends a batch of settlements and sets the answer of each item, which
+// [Engine.parseOutcome] reads. If settle.lua answers 0, that settlement must be sent in a
+// call of its own.
 func (e *Engine) settleMany(batch []*batchItem) error {
 	c := e.call(settleScript)
 	defer c.free()

@@ -17,7 +17,7 @@ type Ensemble struct {
 // StartEnsemble runs three servers until the test ends.
 func StartEnsemble(t testing.TB) *Ensemble {
 	t.Helper()
-	needs(t)
+	requireInstalled(t)
 	child.SkipIfShort(t, "needs several servers")
 	e := &Ensemble{t: t}
 	for id := 1; id <= 3; id++ {

@@ -51,7 +51,7 @@ type Server struct {
 // configuration.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	needs(t)
+	requireInstalled(t)
 	return start(t, t.TempDir(), nil, settings...)
 }
 
@@ -59,7 +59,7 @@ func Start(t testing.TB, settings ...string) *Server {
 // needs a C compiler.
 func StartClocked(t testing.TB) *Server {
 	t.Helper()
-	needs(t)
+	requireInstalled(t)
 	dir := t.TempDir()
 	c, err := newClock(dir)
 	if err != nil {
@@ -106,7 +106,8 @@ func Shared(settings ...string) (s *Server, stop func(), _ error) {
 // ErrMissing says that ZooKeeper is not installed.
 var ErrMissing = errors.New("ZooKeeper is not installed: apt-get install zookeeper")
 
-func needs(t testing.TB) {
+// requireInstalled fails the test if ZooKeeper is not installed.
+func requireInstalled(t testing.TB) {
 	t.Helper()
 	if _, err := os.Stat(jar); err != nil {
 		t.Fatal(ErrMissing)
