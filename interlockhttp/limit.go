@@ -117,9 +117,14 @@ func (q *request) refuseLimit(p *Problem) {
 }
 
 // refuseUnexecuted sends a problem, and states for the middleware around this one that nothing
-// was executed: limits give their units back, and a guard does not keep the problem.
+// was executed: limits give their units back, and a guard does not keep the problem. The guard
+// finds that in the response: a handler that has done work may have asked this one in passing,
+// and then answers with a response of its own.
 func (q *request) refuseUnexecuted(p *Problem) {
-	Settle(q.Context(), NotExecuted)
+	settleUnits(q.Context(), NotExecuted)
+	if q.Context().Value(outcomeKey{}) != nil {
+		q.w.Header().Set(fieldOutcome, "not-executed")
+	}
 	q.settings.sendProblem(q.w, q.Request, p)
 }
 

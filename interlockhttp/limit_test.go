@@ -137,10 +137,38 @@ func TestLimit(t *testing.T) {
 			}
 			return serve(h, r)
 		}
+		if a := send("", ""); a.header.Get("Interlock-Outcome") != "" {
+			t.Error("the client gets the header Interlock-Outcome")
+		}
 		send("", "").problem(400, interlockhttp.KeyMissing)
 		send("ann-1", "").problem(400, interlockhttp.KeyMissing)
 		if a := send("ann-1", "shoes"); a.status != http.StatusCreated {
 			t.Errorf("the corrected request gets %d, want 201", a.status)
+		}
+	})
+	t.Run("a guard keeps the outcome of a handler that did work before an inner limit refused", func(t *testing.T) {
+		c := interlock.New(nil)
+		once, err := interlockhttp.Once(c, guard.Policy{Name: "batch", Scope: guard.Global})
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, ran := limit(t, c, 1, interlock.PerDay(nil))(created), 0
+		h := once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ran++
+			for range 2 { // the second one is refused
+				item.ServeHTTP(httptest.NewRecorder(), r)
+			}
+			w.WriteHeader(http.StatusMultiStatus)
+		}))
+		for range 2 {
+			r := order("ann-1")
+			r.Header.Set("Idempotency-Key", "key-0123456789abcdef")
+			if a := serve(h, r); a.status != http.StatusMultiStatus {
+				t.Errorf("the response is %d, want 207", a.status)
+			}
+		}
+		if ran != 1 {
+			t.Errorf("the batch ran %d times, want once", ran)
 		}
 	})
 	t.Run("after the handler has returned, its outcome cannot be stated", func(t *testing.T) {
