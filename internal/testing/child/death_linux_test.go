@@ -23,18 +23,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// parent starts a program that reads standard input to its end and has file 3 open.
+// parent starts a program that reads standard input to its end and has file 3 open. It ends with
+// its standard input too, in case the test dies before it kills it. Nothing is written there.
 func parent() {
 	cmd := exec.Command("cat")
 	cmd.Stdin, cmd.ExtraFiles = os.Stdin, []*os.File{os.NewFile(3, "alive")}
 	_, err := child.Start(cmd)
 	fmt.Println("started:", err)
-	select {}
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	os.Exit(0)
 }
 
 func TestAProcessDiesWithAKilledTestBinary(t *testing.T) {
 	t.Parallel()
-	stdin, held := pipe(t) // ends the program after the test in any case
+	stdin, held := pipe(t) // ends the parent and the program after the test in any case
 	defer held.Close()
 	alive, inherited := pipe(t)
 	binary := exec.Command(os.Args[0])
