@@ -33,7 +33,9 @@ func TestGuesses(t *testing.T) {
 		t.Cleanup(e.Capabilities().Observe(func(c engine.ServerCall) {
 			mu.Lock()
 			defer mu.Unlock()
-			seen = append(seen, c.Operation)
+			if c.Operation != "term" { // follows a renewal that took long, on a busy machine
+				seen = append(seen, c.Operation)
+			}
 		}))
 		return e, func() string {
 			mu.Lock()
