@@ -24,7 +24,7 @@ type statement struct {
 	args []any
 	scan func(pgx.Rows) error // reads one row; nil if none counts
 
-	locked func() bool // reports whether the answer is that of a key that a caller's transaction has locked; may be nil
+	locked func() bool // reports whether the answer says that another transaction has locked the key; may be nil
 }
 
 // A failure is an error of a call, and how far the call got.
@@ -86,16 +86,16 @@ func (e *Engine) usable(ctx context.Context) error {
 	return nil
 }
 
-// The pauses between two looks at a key that a caller's transaction has locked double from
+// The pauses between two looks at a key that another transaction has locked double from
 // minPause to maxPause.
 const (
 	minPause = 5 * time.Millisecond
 	maxPause = 50 * time.Millisecond
 )
 
-// patient repeats a call while a caller's transaction has locked its key, for half of the
-// timeout. Such a transaction may be long. A call that waited for it on the server would keep a
-// connection from all others, such as renewals.
+// patient repeats a call while another transaction has locked its key, for half of the timeout.
+// That transaction may be a caller's, and long. A call that waited for it on the server would
+// keep a connection from all others, such as renewals.
 func (e *Engine) patient(ctx context.Context, s *statement) *failure {
 	end := time.Now().Add(e.timeout / 2)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {

@@ -10,7 +10,7 @@ import (
 const (
 	claimAbandoned = 1
 	claimMismatch  = 2
-	claimLocked    = 3 // a caller's transaction has locked the key: the answer is a running record
+	claimLocked    = 3 // another transaction has locked the key: the answer is a running record
 )
 
 // claimCall returns the call of a claim. wait is how long it waits on the server for a locked

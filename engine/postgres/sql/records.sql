@@ -1,7 +1,7 @@
 -- The records of guards.
 
--- Claims a key. o_code: 0 see the record, 1 abandoned, 2 another fingerprint, 3 locked by a
--- caller's transaction, as if it were running. With p_wait below zero it may run in a caller's
+-- Claims a key. o_code: 0 see the record, 1 abandoned, 2 another fingerprint, 3 locked by
+-- another transaction, as if it were running. With p_wait below zero it may run in a caller's
 -- transaction; see {s}.enter.
 CREATE OR REPLACE FUNCTION {s}.claim(
   p_key bytea, p_attempt bytea, p_fingerprint bytea, p_lease bigint, p_retain bigint, p_take_over boolean, p_wait bigint,
@@ -18,7 +18,7 @@ DECLARE
 BEGIN
   o_code := 0; o_granted := false; o_took_over := false;
   IF NOT {s}.enter(2, v_id, p_wait) THEN
-    -- A transaction of a caller has claimed the key, or asked for it, and has not ended.
+    -- Another transaction has claimed the key, or asked for it, and has not ended.
     SELECT * INTO r FROM {s}.record x WHERE x.id = v_id;
     t := {s}.clock();
     IF r.expires > t AND p_fingerprint <> ''::bytea AND r.fingerprint <> ''::bytea AND r.fingerprint <> p_fingerprint THEN
