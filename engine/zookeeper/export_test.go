@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-go/interlock/internal/keystate"
 )
 
@@ -45,4 +47,22 @@ func (e *Engine) AuthenticateLate(lose func()) (up bool) {
 	l.serve()
 	up, _, _ = e.session.state()
 	return up
+}
+
+// RefuseLate calls lose, which cuts the connection. It returns the refusal of the user if
+// that of the lost connection is noted only when the next one serves.
+func (e *Engine) RefuseLate(lose func()) error {
+	e.session.mu.Lock()
+	l, before := e.session.link, e.session.connects
+	e.session.mu.Unlock()
+	lose()
+	for {
+		up, connects, changed := e.session.state()
+		if up && connects > before {
+			break
+		}
+		<-changed
+	}
+	l.refuse(zk.ErrAuthFailed)
+	return e.session.refused()
 }

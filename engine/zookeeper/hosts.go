@@ -8,8 +8,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// hosts are the servers that the library connects to, in a random order, which spreads
-// the clients over the servers. Names are resolved each time, because servers may move.
+// hosts are the servers that the library connects to, in the order of all. Names are
+// resolved each time, because servers may move.
 type hosts struct {
 	mu    sync.Mutex
 	all   []string
@@ -19,14 +19,16 @@ type hosts struct {
 
 var _ zk.HostProvider = (*hosts)(nil)
 
-// Init implements [zk.HostProvider].
-func (h *hosts) Init(servers []string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.all = slices.Clone(servers)
-	rand.Shuffle(len(h.all), func(i, j int) { h.all[i], h.all[j] = h.all[j], h.all[i] })
-	return nil
+// shuffled returns the servers in a random order, which spreads the clients over them.
+func shuffled(servers []string) []string {
+	all := slices.Clone(servers)
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
+
+// Init implements [zk.HostProvider]. It ignores the order of the library, because the
+// session has chosen one.
+func (h *hosts) Init([]string) error { return nil }
 
 // Len implements [zk.HostProvider].
 func (h *hosts) Len() int {

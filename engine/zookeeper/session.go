@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,9 @@ type session struct {
 	changed  chan struct{} // closed at the next change of up
 	connects uint64        // how often there was a connection
 	cause    string        // why there is no session, if that is known
-	refusal  error         // why the servers refuse the user, until one accepts it
+	hosts    []string      // the servers in random order; each link begins with the next one
+	refusal  error         // why a server refuses the user, until one accepts it
+	refusals int           // how many links in a row a server has refused
 }
 
 // A link is one connection with its session. It ends when the connection is lost.
@@ -42,7 +45,7 @@ type link struct {
 
 // dial begins to connect to the servers. It returns before there is a connection.
 func dial(a *address) (*session, error) {
-	s := &session{address: a, quit: make(chan struct{}), changed: make(chan struct{})}
+	s := &session{address: a, quit: make(chan struct{}), changed: make(chan struct{}), hosts: shuffled(a.hosts)}
 	first, err := s.connect()
 	if err != nil {
 		return nil, err
@@ -59,10 +62,11 @@ func (s *session) connect() (*link, error) {
 	s.mu.Lock() // the link can be up only once calls can use it
 	defer s.mu.Unlock()
 	conn, events, err := zk.Connect(a.hosts, a.session, zk.WithEventCallback(l.observe), zk.WithLogger(silent{}),
-		zk.WithLogInfo(false), zk.WithDialer(l.dial), zk.WithHostProvider(new(hosts)))
+		zk.WithLogInfo(false), zk.WithDialer(l.dial), zk.WithHostProvider(&hosts{all: s.hosts}))
 	if err != nil {
 		return nil, err
 	}
+	s.hosts = slices.Concat(s.hosts[1:], s.hosts[:1])
 	l.conn, s.link = conn, l
 	// The library drops events that are not read, and sends all of them to observe.
 	s.running.Go(func() { // ends with the connection
@@ -135,7 +139,7 @@ func (l *link) serve() {
 		return
 	default:
 	}
-	s.up, s.cause, s.refusal = true, "", nil
+	s.up, s.cause, s.refusal, s.refusals = true, "", nil, 0
 	s.connects++
 	s.announce()
 }
@@ -162,7 +166,7 @@ func (l *link) authenticate() {
 			l.serve()
 			return
 		case errors.Is(err, zk.ErrAuthFailed):
-			l.session.refuse(err)
+			l.refuse(err)
 			l.lose() // the server closes the connection as well
 			return
 		}
@@ -191,18 +195,29 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 	return &boundedConn{Conn: conn, longest: l.session.address.session}, nil
 }
 
-// refuse notes that a server refuses the user.
-func (s *session) refuse(err error) {
+// refuse notes that a server refuses the user, unless there is another link meanwhile: its
+// server may have accepted the user.
+func (l *link) refuse(err error) {
+	s := l.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.link != l {
+		return
+	}
 	s.refusal = err
+	s.refusals++
 	s.announce()
 }
 
-// refused returns the error with which the servers refuse the user, or nil.
+// refused returns the error with which the servers refuse the user, or nil. One server that
+// refuses it is not enough, because another one may accept it. Each link begins with the
+// next server, so after as many refusals as there are servers, all have been tried.
 func (s *session) refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.refusals < len(s.hosts) {
+		return nil
+	}
 	return s.refusal
 }
 

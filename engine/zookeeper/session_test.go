@@ -1,6 +1,8 @@
 package zookeeper_test
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/zookeeper"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
 // TestARefusedUser proves that calls say what to do, and that the client does not connect
@@ -61,6 +64,38 @@ func TestAConnectionThatWasLostDoesNotServe(t *testing.T) {
 	})
 	if up {
 		t.Error("a connection serves although it was lost")
+	}
+}
+
+// A server may lack the scheme or the user while it is reconfigured, and the others not.
+func TestOneServerThatRefusesTheUserIsNotEnough(t *testing.T) {
+	t.Parallel()
+	f := startFake(t, func(int32) int32 { return authFailed })
+	p := faultnet.New(t, server(t).Addr())
+	for len(f.connections()) < 4 { // the order of the servers is random
+		e := open(t, f.url()+","+p.Addr()+"/"+key(t))
+		r := request(t, ann, rand.Text())
+		granted(t, e, r)
+		p.Reset()
+		eventually(t, "the lock is released", func() bool {
+			_, err := e.Release(context.Background(), r)
+			if err != nil && !engine.Temporary(err) {
+				t.Fatalf("release: %v, want none or a temporary error", err)
+			}
+			return err == nil
+		})
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The refusal of a connection can reach the client after the next one serves.
+func TestARefusalOfAnEarlierConnectionIsIgnored(t *testing.T) {
+	t.Parallel()
+	e, p := proxied(t, server(t))
+	if err := e.RefuseLate(p.Reset); err != nil {
+		t.Errorf("the user is refused: %v, and the present connection serves", err)
 	}
 }
 
