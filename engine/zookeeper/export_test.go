@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -32,6 +33,9 @@ func Parse(url string) (hosts []string, root, user string, _ error) {
 	}
 	return a.hosts, a.root, a.user, nil
 }
+
+// LeastOffset is leastOffset.
+func LeastOffset(shown, start, end time.Time) time.Duration { return leastOffset(shown, start, end) }
 
 // Path returns the path of a lock.
 func (e *Engine) Path(key string) string { return e.path(keystate.Locks, key) }

@@ -269,6 +269,31 @@ func TestAProbeMeasuresTheClock(t *testing.T) {
 	measured("with a lock")
 }
 
+// The leader reads its clock before it syncs a write to disk, so a slow write must not look
+// like a clock that is behind.
+func TestASlowWriteIsNoClockOffset(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	start := time.UnixMilli(1_000_000)
+	for _, c := range []struct{ shown, took, want time.Duration }{ // shown is the clock minus start
+		{0, 260 * ms, 0},
+		{260 * ms, 260 * ms, 0},
+		{-ms, 260 * ms, 0}, // the clock may show the last whole millisecond
+		{-90 * ms, 260 * ms, -89 * ms},
+		{350 * ms, 260 * ms, 90 * ms},
+	} {
+		if got := zookeeper.LeastOffset(start.Add(c.shown), start, start.Add(c.took)); got != c.want {
+			t.Errorf("a clock that showed %v in a write of %v has the offset %v, want %v", c.shown, c.took, got, c.want)
+		}
+	}
+	e, p := proxied(t, server(t), zookeeper.Session(longSession))
+	p.Delay(faultnet.Replies, 500*ms)
+	h, err := e.Probe(t.Context())
+	if err != nil || len(h.Nodes) != 1 || h.Nodes[0].Offset != 0 {
+		t.Errorf("the probe reports %+v, %v; want one node with the offset 0, because the server has our clock", h.Nodes, err)
+	}
+}
+
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

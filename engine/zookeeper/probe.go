@@ -70,7 +70,8 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	return h, nil
 }
 
-// offset returns how far the leader's clock is ahead, or zero if it does not answer.
+// offset returns how far the leader's clock is at least ahead or behind, or zero if it does
+// not answer.
 func (e *Engine) offset(ctx context.Context) time.Duration {
 	deadline := time.Now().Add(min(probeTimeout, e.timeout))
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -83,8 +84,15 @@ func (e *Engine) offset(ctx context.Context) time.Duration {
 	if err != nil {
 		return 0
 	}
-	middle := start.Add(time.Since(start) / 2)
-	return time.UnixMilli(at.Now).Sub(middle)
+	return leastOffset(time.UnixMilli(at.Now), start, time.Now())
+}
+
+// leastOffset returns how far a clock is at least ahead or behind, if it showed a time
+// between start and end of a write. The leader reads its clock before it syncs the write to
+// disk, so the time shown need not be near the middle.
+func leastOffset(shown, start, end time.Time) time.Duration {
+	least, most := shown.Sub(end), shown.Add(time.Millisecond).Sub(start) // shown is in whole milliseconds
+	return max(least, min(most, 0))
 }
 
 // readClock returns the leader's time. Unlike a clock, it does not create the root: a probe
