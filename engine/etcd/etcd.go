@@ -49,6 +49,7 @@ type Engine struct {
 
 	leases   leasePool
 	streams  streamPool
+	renewing chan struct{} // has an element for each renewal that is being made
 	recent   recent
 	notifier *notifier
 	calls    trace.Hooks[engine.ServerCall]
@@ -69,7 +70,7 @@ func New(client *clientv3.Client, opts ...Option) *Engine {
 // newEngine returns an engine without a client. The options come first, because they
 // decide how the client is made.
 func newEngine(opts ...Option) *Engine {
-	e := &Engine{timeout: defaultTimeout, keys: keyspace{prefix: defaultPrefix}}
+	e := &Engine{timeout: defaultTimeout, keys: keyspace{prefix: defaultPrefix}, renewing: make(chan struct{}, renewalLimit)}
 	for _, opt := range opts {
 		opt(e)
 	}

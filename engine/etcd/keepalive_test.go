@@ -3,7 +3,9 @@ package etcd_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,6 +56,69 @@ func TestRenewalsDoNotLogIn(t *testing.T) {
 	m.Restart()
 	renewed(t, e, r)
 	released(t, e, r, engine.Released)
+}
+
+// withKeepAlives returns an engine that calls before when it opens a stream for the renewal of a
+// lease. The stream fails if before returns an error.
+func withKeepAlives(t testing.TB, m *etcdtest.Member, before func() error) *etcd.Engine {
+	t.Helper()
+	intercept := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		if strings.HasSuffix(method, "/LeaseKeepAlive") {
+			if err := before(); err != nil {
+				return nil, err
+			}
+		}
+		return stream(ctx, desc, cc, method, opts...)
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{m.Addr()}, DialTimeout: testTimeout, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(intercept)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := etcd.New(client, etcd.Timeout(testTimeout))
+	t.Cleanup(func() {
+		closeEngine(t, e)
+		_ = client.Close()
+	})
+	return e
+}
+
+// Renewals that take long make room for others.
+func TestASlowClusterGetsABoundedNumberOfRenewals(t *testing.T) {
+	t.Parallel()
+	m := etcdtest.Start(t)
+	var now, most atomic.Int64
+	e := withKeepAlives(t, m, func() error {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); {
+			old = most.Load()
+		}
+		time.Sleep(time.Second) // an answer of a slow cluster; without a limit, hundreds wait for theirs
+		return nil
+	})
+	r, c := request(ann), claim()
+	granted(t, e, r)
+	if _, err := e.Capabilities().Ledger.Claim(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		if err := errors.Join(e.Renew(t.Context(), slices.Repeat([]engine.Request{r}, 400))...); err != nil {
+			t.Errorf("renew: %v", err)
+		}
+	})
+	calls.Go(func() {
+		if err := errors.Join(e.Capabilities().Ledger.Renew(t.Context(), slices.Repeat([]engine.Claim{c}, 50))...); err != nil {
+			t.Errorf("renew the claim: %v", err)
+		}
+	})
+	calls.Wait()
+	if n := most.Load(); n > 256 {
+		t.Errorf("%d renewals were made at the same time, want at most 256", n)
+	}
 }
 
 func TestALazyEngineLogsInLater(t *testing.T) {

@@ -32,7 +32,7 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 		return errs
 	}
 	defer cancel()
-	overlapping(len(cs), renewals, l.patience(), func(i int) {
+	l.renewEach(ctx, len(cs), func(i int) {
 		if errs[i] = checkClaim(&cs[i]); errs[i] == nil {
 			errs[i] = l.renew(ctx, &cs[i])
 		}

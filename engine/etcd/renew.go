@@ -20,6 +20,10 @@ const (
 	// renewals is how many leases of a batch are begun again at the same time.
 	renewals = 16
 
+	// renewalLimit is how many renewals of all batches an engine makes at the same time. Those that
+	// a slow cluster answers make room for others too, so it would get hundreds more.
+	renewalLimit = 256
+
 	// patience is how long a renewal keeps the next ones of a batch waiting. A member that does not
 	// answer would let hundreds of leases expire otherwise.
 	patience = 100 * time.Millisecond
@@ -52,6 +56,19 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	return errs
 }
 
+// renewEach calls f for the n renewals of a batch, some at the same time. After the end of the
+// context it calls f at once, which returns the reason.
+func (e *Engine) renewEach(ctx context.Context, n int, f func(i int)) {
+	overlapping(n, renewals, e.patience(), func(i int) {
+		select {
+		case e.renewing <- struct{}{}:
+			defer func() { <-e.renewing }()
+		case <-ctx.Done():
+		}
+		f(i)
+	})
+}
+
 // each calls f for n items in chunks, one after the other.
 func each(n, chunk int, f func(from, to int)) {
 	for from := 0; from < n; from += chunk {
@@ -71,7 +88,7 @@ func (e *Engine) renewSome(ctx context.Context, rs []engine.Request, errs []erro
 		ops = append(ops, clientv3.OpGet(e.keys.hold(r)), clientv3.OpGet(revoked))
 	}
 	resp, err := e.read(ctx, rs[0].Key, "read-holds", ops...)
-	overlapping(len(rs), renewals, e.patience(), func(i int) {
+	e.renewEach(ctx, len(rs), func(i int) {
 		switch {
 		case errs[i] != nil:
 		case err != nil:
