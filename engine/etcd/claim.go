@@ -154,8 +154,13 @@ func (l ledger) renewEntry(ctx context.Context, c *engine.Claim, x *entry) (next
 	if err == nil && retained != claimed {
 		claimed, err = l.restart(ctx, c.Key, claimed, seconds(c.Lease))
 	}
-	if err != nil || claimed == x.claim.leased() && retained == x.record.leased() {
+	fresh := without(without(distinct(claimed, retained), x.claim.leased()), x.record.leased())
+	switch {
+	case err != nil:
+		l.discard(ctx, nil, fresh...) // they have no keys, even if the outcome of the renewal is unknown
 		return nil, err
+	case claimed == x.claim.leased() && retained == x.record.leased():
+		return nil, nil
 	}
 	r := x.record.rewritten()
 	r.terms, r.Retained = termsOf(retained), r.Retained || c.Retain > 0
@@ -170,7 +175,6 @@ func (l ledger) renewEntry(ctx context.Context, c *engine.Claim, x *entry) (next
 	if err == nil && resp.Succeeded {
 		return nil, nil
 	}
-	fresh := without(without(distinct(claimed, retained), x.claim.leased()), x.record.leased())
 	if err != nil {
 		l.discard(ctx, err, fresh...)
 		return nil, err

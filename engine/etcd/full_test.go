@@ -304,6 +304,43 @@ func TestFailedChangesLeaveNoLeases(t *testing.T) {
 				t.Errorf("there are %d leases, want two more than %d", after, before)
 			}
 		},
+		"if the lease of the claim has expired": func(t *testing.T, m *etcdtest.Member) {
+			e, client, c := open(t, m.URL()), connect(t, m.Addr()), claim()
+			if _, err := e.Capabilities().Ledger.Claim(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Get(t.Context(), "interlock/record/"+c.Key+"/claim")
+			if err != nil || len(resp.Kvs) != 1 {
+				t.Fatalf("the keys of the claim are %v, %v; want one", resp, err)
+			}
+			before := leases(t, client)
+			stop := e.Capabilities().Observe(func(call engine.ServerCall) {
+				if call.Operation == "lease-grant" { // the record's new lease
+					if _, err := client.Revoke(t.Context(), clientv3.LeaseID(resp.Kvs[0].Lease)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			defer stop()
+			c.Retain *= 2
+			wantError(t, e.Capabilities().Ledger.Renew(t.Context(), []engine.Claim{c})[0], engine.ErrNotHolder)
+			if after := leases(t, client); after != before-1 {
+				t.Errorf("there are %d leases, want one less than %d", after, before)
+			}
+		},
+		"if the renewal of the claim's lease has an unknown outcome": func(t *testing.T, m *etcdtest.Member) {
+			client, c := connect(t, m.Addr()), claim()
+			e := withKeepAlives(t, m, func() error { return status.Error(codes.Internal, "no answer") })
+			if _, err := e.Capabilities().Ledger.Claim(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			before := leases(t, client)
+			c.Retain *= 2
+			wantError(t, e.Capabilities().Ledger.Renew(t.Context(), []engine.Claim{c})[0], engine.ErrUnknown)
+			if after := leases(t, client); after != before {
+				t.Errorf("there are %d leases, want %d", after, before)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
