@@ -1,10 +1,13 @@
 package etcd_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/etcd"
@@ -80,35 +83,46 @@ func TestCluster(t *testing.T) {
 	t.Run("most of many holds are renewed while a member does not answer", func(t *testing.T) {
 		t.Parallel()
 		members, e, client := cluster(t, etcd.Timeout(clusterTimeout))
-		all := make([]engine.Request, 400)
-		var callers sync.WaitGroup
-		for from := range 20 {
-			callers.Go(func() {
-				for i := from; i < len(all); i += 20 {
-					all[i] = request(ann)
-					if _, err := e.Acquire(t.Context(), all[i]); err != nil {
-						t.Errorf("acquire: %v", err)
-					}
-				}
-			})
+		all, errs := make([]engine.Request, 400), make([]error, 400)
+		for i := range all {
+			all[i] = request(ann)
 		}
-		callers.Wait()
+		eventually(t, func() error {
+			var callers sync.WaitGroup
+			for from := range 20 {
+				callers.Go(func() {
+					for i := from; i < len(all); i += 20 {
+						_, errs[i] = e.Acquire(t.Context(), all[i])
+					}
+				})
+			}
+			callers.Wait()
+			return errors.Join(errs...)
+		})
 		// A connection is closed after 12s of silence. The call ends before that, and a third of its
 		// requests wait for 3s first.
 		quick := open(t, etcdtest.URL(members), etcd.Timeout(9*time.Second))
-		renewed(t, quick, all[0])
-		follower := others(members, leader(t, client))[0]
-		follower.Stop()
-		lost := 0
-		for _, err := range quick.Renew(t.Context(), all) {
-			if err != nil {
-				lost++
+		for range 3 {
+			// In another raft term each renewal needs a new lease and a transaction, which is sent once.
+			eventually(t, func() error { return errors.Join(quick.Renew(t.Context(), all)...) })
+			before := term(t, client)
+			follower := others(members, leader(t, client))[0]
+			follower.Stop()
+			lost := 0
+			for _, err := range quick.Renew(t.Context(), all) {
+				if err != nil {
+					lost++
+				}
+			}
+			follower.Cont()
+			if lost <= len(all)*3/4 {
+				return
+			}
+			if after := term(t, client); after == before {
+				t.Fatalf("%d of %d renewals failed, want few", lost, len(all))
 			}
 		}
-		follower.Cont()
-		if lost > len(all)/2 {
-			t.Errorf("%d of %d renewals failed, want few", lost, len(all))
-		}
+		t.Error("most renewals failed three times, each time during an election")
 	})
 	t.Run("without a majority nothing is granted and nothing is lost", func(t *testing.T) {
 		t.Parallel()
@@ -157,4 +171,19 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	})
+}
+
+// term returns the raft term, which rises with each election.
+func term(t testing.TB, client *clientv3.Client) (term uint64) {
+	t.Helper()
+	eventually(t, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), clusterTimeout)
+		defer cancel()
+		resp, err := client.Get(ctx, "interlock/fence")
+		if err == nil {
+			term = resp.Header.RaftTerm
+		}
+		return err
+	})
+	return term
 }
