@@ -34,7 +34,8 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 }
 
 // list calls add for the documents of a directory whose keys match pattern, until a page
-// is full or half of the time has passed. The cursor is the number of the next bucket.
+// is full or half of the time has passed. The cursor is the number of the next bucket. If a
+// later bucket cannot be read, the page ends before it, and the next page begins with it.
 func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func(s keystate.State, now int64)) (next string, _ error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
@@ -55,6 +56,9 @@ func (e *Engine) list(ctx context.Context, dir, pattern, cursor string, add func
 		}
 		to := min(from+group, buckets)
 		nodes, err := within(ctx, start.Add(e.timeout), e, pattern, func() ([]*node, error) { return e.readBuckets(dir, pattern, from, to) })
+		if err != nil && begun {
+			break
+		}
 		if err != nil {
 			return "", readFailure(pattern, err)
 		}

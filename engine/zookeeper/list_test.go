@@ -1,9 +1,11 @@
 package zookeeper_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/zookeeper"
 	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
@@ -39,9 +41,43 @@ func TestAPageReadsFewOfManyDocuments(t *testing.T) {
 
 func TestASlowPageEndsEarly(t *testing.T) {
 	t.Parallel()
-	e, p := proxied(t, server(t), zookeeper.Timeout(5*time.Second), zookeeper.Session(longSession))
-	p.Delay(faultnet.Replies, 700*time.Millisecond) // all buckets are eight groups
+	e, p := proxied(t, server(t), zookeeper.Root("/"+key(t)), zookeeper.Session(longSession))
+	p.Delay(faultnet.Replies, testTimeout/15) // the clock and eight groups of buckets take at least nine
 	if _, next, err := e.List(t.Context(), "*", ""); err != nil || next == "" {
 		t.Errorf("the first page ends with the cursor %q, %v; want a cursor", next, err)
+	}
+}
+
+// A page keeps what was read before the connection was lost.
+func TestAPageEndsBeforeABucketThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	e, p := proxied(t, server(t), zookeeper.Root("/"+key(t)), zookeeper.Session(longSession))
+	granted(t, e, request(t, ann, "a"))
+	var lists atomic.Int32
+	stop := e.Capabilities().Observe(func(c engine.ServerCall) {
+		if c.Operation == "list" && lists.Add(1) == 1 { // the first group is one bucket
+			p.Refuse(true)
+			p.Reset()
+		}
+	})
+	locks, cursor, err := e.List(t.Context(), "*", "")
+	stop()
+	if err != nil || cursor != "1" {
+		t.Fatalf("the page ends with the cursor %q, %v; want 1, because the second bucket cannot be read", cursor, err)
+	}
+	if _, _, err := e.List(t.Context(), "*", cursor); !engine.Temporary(err) {
+		t.Errorf("the next page: %v, want a temporary error", err)
+	}
+	p.Refuse(false)
+	eventually(t, "the other pages are read", func() bool {
+		more, next, err := e.List(t.Context(), "*", cursor)
+		if err != nil {
+			return false
+		}
+		locks, cursor = append(locks, more...), next
+		return next == ""
+	})
+	if len(locks) != 1 {
+		t.Errorf("the pages have the locks %+v, want one", locks)
 	}
 }
