@@ -119,7 +119,7 @@ func (e *Engine) tidyDue(ctx context.Context) {
 }
 
 // tidy removes a document if nothing is left in it, or schedules it again. A document that
-// another engine has changed meanwhile is left to that engine.
+// another engine has changed since this one last read it is left to that engine.
 func (e *Engine) tidy(ctx context.Context, d documentName) {
 	path := e.path(d.dir, d.key)
 	before := e.cache.get(path)
