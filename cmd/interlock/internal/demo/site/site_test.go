@@ -99,10 +99,12 @@ func checkCase(t *testing.T, s *site.Site, id string, direct bool) {
 	for range 5 {
 		began := time.Now()
 		events, verdict = run(t, s, id, direct)
-		if verdict.OK != direct || id != "click" || time.Since(began) < time.Second {
+		// On a busy machine, direct requests may come one after the other, and the second click
+		// may come after the window of a second: try again.
+		unlucky := direct || id == "click" && time.Since(began) >= time.Second
+		if verdict.OK != direct || !unlucky {
 			break
 		}
-		// The second click may have come after the window of a second: try again.
 	}
 	if verdict.OK == direct {
 		t.Errorf("directly %v: OK is %v, want the opposite:\n%v\n%v", direct, verdict.OK, verdict.Findings, verdict.Violations)
