@@ -224,14 +224,15 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		accept()
 		accept()
+		first := conns[0]
 		go accept()
 		<-accepted
 		<-accepted
 		if synctest.Wait(); len(accepted) != 0 {
 			t.Error("a third connection is accepted, want at most 2")
 		}
-		conns[0].Close()
-		conns[0].Close() // a second Close must not free another slot
+		first.Close()
+		first.Close() // a second Close must not free another slot
 		if err := <-accepted; err != nil {
 			t.Fatal(err)
 		}
