@@ -60,8 +60,8 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 			s, err = e.readLock(ctx, r.Key)
 		}
 	}
-	// After a lost reply, the transaction may still attach the hold to the lease. A full database
-	// may have attached it, and another engine ended it and kept the lease.
+	// After a lost reply, the transaction may still attach the hold to the lease. So may a full
+	// database, and another engine that ends the hold then keeps the lease.
 	if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrFull) {
 		e.leases.put(a.ready)
 	}

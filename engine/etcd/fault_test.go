@@ -154,8 +154,7 @@ func TestLateRequests(t *testing.T) {
 			if p, err := direct.Abandon(t.Context(), r); err != nil || p.Outcome != engine.AlreadyFree {
 				t.Fatalf("abandon: %v, %v", p.Outcome, err)
 			}
-			deliver()
-			time.Sleep(time.Second)
+			deliver(t)
 			granted(t, direct, by(bob, r))
 		},
 		"a late position of an abandoned attempt does not appear": func(t *testing.T, m *etcdtest.Member) {
@@ -169,8 +168,7 @@ func TestLateRequests(t *testing.T) {
 			if p, err := direct.Abandon(t.Context(), late); err != nil || p.Outcome != engine.NotYours {
 				t.Fatalf("abandon: %v, %v", p.Outcome, err)
 			}
-			deliver()
-			time.Sleep(time.Second)
+			deliver(t)
 			if b := busy(t, direct, by("c:1", r)); b.Ahead != 0 {
 				t.Errorf("%d waiters are ahead, want none", b.Ahead)
 			}
@@ -182,8 +180,7 @@ func TestLateRequests(t *testing.T) {
 			wantError(t, err, engine.ErrUnknown)
 			other := by(bob, r)
 			granted(t, direct, other)
-			deliver()
-			time.Sleep(time.Second)
+			deliver(t)
 			renewed(t, direct, other)
 			if b := busy(t, direct, by("c:1", r)); b.Holder != bob {
 				t.Errorf("the lock is held by %s, want bob", b.Holder)
@@ -197,8 +194,7 @@ func TestLateRequests(t *testing.T) {
 			wantError(t, err, engine.ErrUnknown)
 			released(t, direct, r, engine.Released)
 			granted(t, direct, r)
-			deliver()
-			time.Sleep(time.Second)
+			deliver(t)
 			renewed(t, direct, r)
 		},
 		"a late claim of an abandoned attempt is not granted": func(t *testing.T, m *etcdtest.Member) {
@@ -210,8 +206,7 @@ func TestLateRequests(t *testing.T) {
 			if o, err := direct.Settle(t.Context(), undo); err != nil || o != engine.AlreadyFree {
 				t.Fatalf("abandon: %v, %v", o, err)
 			}
-			deliver()
-			time.Sleep(time.Second)
+			deliver(t)
 			if r, err := direct.Lookup(t.Context(), c.Key); err != nil || r.State != engine.Absent {
 				t.Errorf("the record is %+v, %v; want none", r, err)
 			}
@@ -220,15 +215,24 @@ func TestLateRequests(t *testing.T) {
 }
 
 // holdAfter holds back requests after the given operations have been answered, one
-// after the other. deliver lets the first one pass, although its caller has given up. Its
-// cancellation is dropped.
-func (n *network) holdAfter(operations ...string) (deliver func()) {
+// after the other. deliver lets the first one pass, although its caller has given up, and waits
+// until the member has answered it. Its cancellation is dropped.
+func (n *network) holdAfter(operations ...string) (deliver func(t testing.TB)) {
 	open := make(chan func(), 1)
 	n.then(func() { open <- n.Hold(faultnet.Requests) }, operations...)
-	return func() {
+	return func(t testing.TB) {
+		t.Helper()
 		release := <-open
 		n.BlackHole(faultnet.Requests, true) // for chunks that are read from now on
+		before := n.Chunks(faultnet.Replies)
 		release()
+		eventually(t, func() error {
+			if n.Chunks(faultnet.Replies) == before {
+				return errors.New("the member has not answered the late request")
+			}
+			return nil
+		})
+		time.Sleep(time.Second) // the first answer may only acknowledge the data
 	}
 }
 

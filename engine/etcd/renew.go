@@ -20,8 +20,9 @@ const (
 	// renewals is how many leases of a batch are begun again at the same time.
 	renewals = 16
 
-	// renewalLimit is how many renewals of all batches an engine makes at the same time. Those that
-	// a slow cluster answers make room for others too, so it would get hundreds more.
+	// renewalLimit is how many renewals of all batches an engine makes at the same time. Without it,
+	// a slow cluster would get hundreds of renewals at once, because each slow one makes room for
+	// another.
 	renewalLimit = 256
 
 	// patience is how long a renewal keeps the next ones of a batch waiting. A member that does not
@@ -56,8 +57,8 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	return errs
 }
 
-// renewEach calls f for the n renewals of a batch, some at the same time. After the end of the
-// context it calls f at once, which returns the reason.
+// renewEach calls f for the n renewals of a batch, some at the same time. If the context ends, it
+// calls f without waiting, and the renewal fails with the context's error.
 func (e *Engine) renewEach(ctx context.Context, n int, f func(i int)) {
 	overlapping(n, renewals, e.patience(), func(i int) {
 		select {
