@@ -1,0 +1,25 @@
+// Package interlockgrpc makes gRPC methods run once per key, one at a time, or at most n times
+// in a window. It has the functions of package interlockhttp, with the same words and defaults.
+//
+//	orders, err := interlockgrpc.Once(client, guard.Policy{Name: "order"}, interlockgrpc.User(signedIn))
+//	…
+//	server := grpc.NewServer(grpc.ChainUnaryInterceptor(authenticate, orders.Unary))
+//
+// A client sends a key in the metadata idempotency-key, and repeats a call with the same key;
+// see [UnaryClientInterceptor].
+//
+// # What is guarded
+//
+// [Once] and [Submit] guard unary methods. They leave out methods whose descriptor says
+// idempotency_level = NO_SIDE_EFFECTS, and the services of health checks and reflection;
+// [Methods] lists others. A stream cannot be replayed: Once and Submit have no interceptor for
+// streams, and refuse a streaming method in Methods. [Lock] and [Limit] work for all methods.
+//
+// # Errors
+//
+// A call that the handler does not answer gets a status with an ErrorInfo, whose domain is
+// "interlock" and whose reason is a code of package interlockhttp, such as in_progress. The
+// metadata of the ErrorInfo says whether a retry may succeed, and whether it must use the same
+// key: retryable and same_key. If a retry may succeed, a RetryInfo says when. The page
+// docs/grpc.md lists the statuses.
+package interlockgrpc

@@ -1,0 +1,18 @@
+module github.com/interlock-go/interlock/adapter/grpc
+
+go 1.26.0
+
+require (
+	github.com/interlock-go/interlock v0.0.0
+	github.com/interlock-go/interlock/engine/redisengine v0.0.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	github.com/redis/rueidis v1.0.79 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+)
