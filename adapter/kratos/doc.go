@@ -1,0 +1,27 @@
+// Package interlockkratos makes the operations of a kratos service run once per key, one at a
+// time, or at most n times in a window, over HTTP and gRPC. It has the functions of package
+// interlockhttp, with the same words and defaults.
+//
+//	orders, err := interlockkratos.Once(client, guard.Policy{Name: "order"}, interlockkratos.User(signedIn))
+//	…
+//	http.NewServer(http.Middleware(jwt.Server(keys), orders.Server))
+//	grpc.NewServer(grpc.Middleware(jwt.Server(keys), orders.Server))
+//
+// A client sends a key in the header Idempotency-Key, and repeats a call with the same key; see
+// [Client].
+//
+// # What is guarded
+//
+// [Once] and [Submit] guard every operation, except over HTTP those with a method other than
+// POST and PATCH, and over both transports those whose descriptor says
+// idempotency_level = NO_SIDE_EFFECTS. [Operations] lists others. The request and the reply
+// are Protocol Buffers messages. kratos calls a middleware for each message of a stream, so
+// calls of streaming methods are refused: use package interlockgrpc for them.
+//
+// # Errors
+//
+// A call that the handler does not answer gets an error of kratos. Its reason is a code of
+// package interlockhttp, such as in_progress, and its code is the HTTP status of that problem;
+// over gRPC it is the status of package interlockgrpc. The metadata says whether a retry may
+// succeed, and whether it must use the same key: retryable, same_key and retry_after_ms.
+package interlockkratos
