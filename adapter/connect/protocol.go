@@ -1,0 +1,137 @@
+package interlockconnect
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/interlock-go/interlock/internal/adapter/rpc"
+)
+
+// protocol is what package rpc needs to know about Connect.
+type protocol struct{}
+
+// Method implements [rpc.Protocol].
+func (protocol) Method(name string) (info rpc.MethodInfo) {
+	service, method, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	if strings.HasPrefix(service, "grpc.health.v1.") || strings.HasPrefix(service, "grpc.reflection.") {
+		return rpc.MethodInfo{Safe: true}
+	}
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
+	s, ok := d.(protoreflect.ServiceDescriptor)
+	if err != nil || !ok {
+		return info // a service that was registered without a descriptor
+	}
+	m := s.Methods().ByName(protoreflect.Name(method))
+	if m == nil {
+		return rpc.MethodInfo{Known: true, Missing: true}
+	}
+	options, _ := m.Options().(*descriptorpb.MethodOptions)
+	return rpc.MethodInfo{
+		Known:     true,
+		Safe:      options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS,
+		Streaming: m.IsStreamingClient() || m.IsStreamingServer(),
+	}
+}
+
+// Marshal implements [rpc.Protocol].
+func (protocol) Marshal(message any) (name string, data []byte, err error) {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return "", nil, fmt.Errorf("a %T is not a Protocol Buffers message", message)
+	}
+	data, err = proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	return string(m.ProtoReflect().Descriptor().FullName()), data, err
+}
+
+// Unmarshal implements [rpc.Protocol].
+func (protocol) Unmarshal(name string, data []byte) (any, error) {
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil, err
+	}
+	m := kind.New().Interface()
+	return m, proto.Unmarshal(data, m)
+}
+
+// Code implements [rpc.Protocol].
+func (protocol) Code(err error) rpc.Code { return rpc.Code(connect.CodeOf(err)) }
+
+// MarshalError implements [rpc.Protocol].
+func (protocol) MarshalError(err error) ([]byte, error) {
+	s := &status.Status{Code: int32(connect.CodeOf(err)), Message: err.Error()}
+	var e *connect.Error
+	if errors.As(err, &e) {
+		s.Message = e.Message()
+		for _, d := range e.Details() {
+			s.Details = append(s.Details, &anypb.Any{TypeUrl: "type.googleapis.com/" + d.Type(), Value: d.Bytes()})
+		}
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(s)
+}
+
+// UnmarshalError implements [rpc.Protocol].
+func (protocol) UnmarshalError(data []byte) (failed, err error) {
+	s := new(status.Status)
+	if err := proto.Unmarshal(data, s); err != nil {
+		return nil, err
+	}
+	e := connect.NewError(connect.Code(s.GetCode()), errors.New(s.GetMessage()))
+	for _, any := range s.GetDetails() {
+		if err := addDetail(e, any); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func addDetail(e *connect.Error, m proto.Message) error {
+	d, err := connect.NewErrorDetail(m)
+	if err == nil {
+		e.AddDetail(d)
+	}
+	return err
+}
+
+// metaOf returns the header fields of an error.
+func metaOf(err error) (f fields) {
+	var e *connect.Error
+	if errors.As(err, &e) {
+		f.header = e.Meta()
+	}
+	return f
+}
+
+// withMeta adds the header of a stored reply to its error.
+func withMeta(err error, header map[string][]string) error {
+	var e *connect.Error
+	if errors.As(err, &e) {
+		maps.Copy(e.Meta(), header)
+	}
+	return err
+}
+
+// convert returns an error of package rpc as one of connect.
+func convert(err error) error {
+	p, ok := err.(*rpc.Problem) //nolint:errorlint // a wrapped one was converted before
+	if !ok {
+		return err
+	}
+	e := connect.NewError(connect.Code(p.GRPC), p)
+	_ = addDetail(e, &errdetails.ErrorInfo{Reason: p.Reason(), Domain: rpc.Domain, Metadata: p.Metadata()})
+	if d := p.RetryDelay(); d > 0 {
+		_ = addDetail(e, &errdetails.RetryInfo{RetryDelay: durationpb.New(d)})
+	}
+	return e
+}
