@@ -36,9 +36,9 @@ func (m *Memory) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Stream tells the middleware that a response with that status is sent by the framework after
+// Streamed tells the middleware that a response with that status is sent by the framework after
 // its handler has returned, so that it cannot be kept.
-func Stream(w http.ResponseWriter, status int) {
+func Streamed(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 	_ = http.NewResponseController(w).Flush() // a Memory has nothing to flush
 }

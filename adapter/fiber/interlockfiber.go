@@ -1,0 +1,139 @@
+// Package interlockfiber runs Interlock's middleware in fiber v3.
+//
+//	orders, err := interlockhttp.Once(client, guard.Charge("orders"), interlockfiber.User(signedIn))
+//	…
+//	app.Post("/orders", interlockfiber.Wrap(orders.Wrap), placeOrder)
+//
+// Package interlockhttp decides what is guarded and how: [Wrap] takes the Wrap method of its
+// Once and Submit, and the functions that its Lock and Limit return. The route of a request
+// is the path of fiber's route, and interlockhttp.PathValue finds its parameters, if Wrap is
+// a handler of the route: a middleware of App.Use does not know them.
+//
+// The error of a handler is answered by the app's ErrorHandler inside of the guard, so that a
+// repeat gets the same response. Put Wrap behind fiber's recover middleware.
+//
+// Handlers use c.Context(), which ends when a claim or lock is lost. The request is copied
+// for the middleware, so nothing of fiber's is used after a request has ended.
+//
+// fiber sends a streamed body after the handlers have returned. The guard does not keep it,
+// and a lock does not cover it. A body of known length, up to 1 MiB, is kept.
+package interlockfiber
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v3"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/internal/adapter"
+)
+
+// Wrap returns net/http middleware as a fiber handler. It panics if middleware is nil.
+func Wrap(middleware func(http.Handler) http.Handler) fiber.Handler {
+	if middleware == nil {
+		panic("interlockfiber: Wrap: the middleware is nil")
+	}
+	return func(c fiber.Ctx) error {
+		r, body, err := request(c)
+		if err != nil {
+			return fiber.NewError(fiber.StatusBadRequest, err.Error())
+		}
+		x := exchange{c: c, body: body}
+		w := adapter.NewMemory(header(c))
+		middleware(http.HandlerFunc(x.next)).ServeHTTP(w, r)
+		setHeader(c, w.Header())
+		c.Status(w.Status)
+		if !x.kept {
+			c.Response().SetBodyRaw(w.Body)
+		}
+		if body != nil && !x.ran && !body.Drain() {
+			c.Response().SetConnectionClose()
+		}
+		return nil
+	}
+}
+
+// An exchange is a request on its way through the middleware.
+type exchange struct {
+	c    fiber.Ctx
+	body *adapter.Stream // the body of the request, if fiber streams it
+	ran  bool            // the middleware has called the next handler
+	kept bool            // the body of fiber's response stays as the handler left it
+}
+
+// next runs the handlers that follow, and passes their response to the middleware.
+func (x *exchange) next(w http.ResponseWriter, r *http.Request) {
+	c := x.c
+	defer func(outer context.Context) { c.SetContext(outer) }(c.Context()) // also after a panic
+	c.SetContext(r.Context())
+	x.ran = true
+	if x.body != nil && x.body.Ended { // the middleware has read it, and has a copy
+		c.Request().SetBodyStream(r.Body, int(r.ContentLength))
+	}
+	setHeader(c, w.Header()) // the handler may change the fields of the middleware
+	x.answer(w, c.Next)
+}
+
+// answer passes the response that a handler makes to the middleware.
+func (x *exchange) answer(w http.ResponseWriter, handle func() error) {
+	c := x.c
+	if err := handle(); err != nil {
+		if err = c.App().ErrorHandler(c, err); err != nil {
+			c.Status(fiber.StatusInternalServerError) // as fiber does
+		}
+	}
+	response := c.Response()
+	h := w.Header()
+	clear(h)
+	for name, value := range response.Header.All() {
+		if string(name) != fiber.HeaderContentLength {
+			h.Add(string(name), string(value))
+		}
+	}
+	const maxRead = 1 << 20
+	length := response.Header.ContentLength()
+	if x.kept = c.RequestCtx().Hijacked() || response.IsBodyStream() && (length < 0 || length > maxRead); x.kept {
+		adapter.Streamed(w, response.StatusCode())
+		return
+	}
+	body := response.Body()
+	w.WriteHeader(response.StatusCode())
+	if len(body) > 0 {
+		_, _ = w.Write(body) // an error concerns a status without a body
+	}
+}
+
+// User is [interlockhttp.User] for a function that reads fiber's context, where authentication
+// has put the user.
+func User(of func(fiber.Ctx) string) interlockhttp.Option {
+	return interlockhttp.User(func(r *http.Request) string { return strings.Clone(of(from(r))) })
+}
+
+// Func is [interlockhttp.Func] for a function that reads fiber's context.
+func Func(find func(fiber.Ctx) (string, error)) interlockhttp.Source {
+	return interlockhttp.Func(func(r *http.Request) (string, error) {
+		key, err := find(from(r))
+		return strings.Clone(key), err // fiber's strings change when it reuses their buffer
+	})
+}
+
+// WriteProblem is [interlockhttp.WriteProblem] for a function that answers by fiber's context,
+// such as with c.JSON. The app's ErrorHandler answers an error that it returns. Default: the
+// problem is sent as interlockhttp sends it.
+func WriteProblem(write func(fiber.Ctx, *interlockhttp.Problem) error) interlockhttp.Option {
+	return interlockhttp.WriteProblem(func(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
+		x := exchange{c: from(r)}
+		x.answer(w, func() error { return write(x.c, p) })
+	})
+}
+
+// TokenHandler is [interlockhttp.TokenHandler] as a fiber handler.
+func TokenHandler(t *guard.Tokens, form string, user func(fiber.Ctx) string, opts ...interlockhttp.Option) fiber.Handler {
+	h := interlockhttp.TokenHandler(t, form, func(r *http.Request) string { return strings.Clone(user(from(r))) }, opts...)
+	return Wrap(func(http.Handler) http.Handler { return h })
+}
+
+func from(r *http.Request) fiber.Ctx { return adapter.MustFrom[fiber.Ctx](r, "interlockfiber") }
