@@ -25,7 +25,7 @@ const KeyHeader = "idempotency-key"
 // Header finds the key in a field of the header.
 func Header(name string) Source {
 	name = strings.ToLower(name)
-	return Source{name: "the metadata " + name, shared: true, get: func(_ context.Context, _ *Middleware, c *Call) (string, error) {
+	return Source{name: name, shared: true, get: func(_ context.Context, _ *Middleware, c *Call) (string, error) {
 		values := c.Header(name)
 		switch len(values) {
 		case 0:
