@@ -22,7 +22,8 @@ type backend struct {
 	config.Upstream
 	targets   []*target
 	count     atomic.Uint64 // requests, for the round robin
-	transport *http.Transport
+	transport http.RoundTripper
+	foreign   bool // the transport is that of Options: requests go another way than to the targets
 	proxy     *httputil.ReverseProxy
 }
 
@@ -37,6 +38,9 @@ const avoidFor = 2 * time.Second
 
 // newBackend returns the backend of an upstream, reused if nothing has changed.
 func (b *builder) newBackend(u config.Upstream) (*backend, error) {
+	if b.send != nil {
+		return reuse(b.resources.backends, b.before.backends, "", func() (*backend, error) { return newForeignBackend(b.send, b.log), nil })
+	}
 	var ca []byte
 	if u.CA != "" {
 		var err error
@@ -71,7 +75,21 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 		log.Warn("certificates of the upstream are not verified: an attacker on the network can read and change requests", "to", u.To[0].Redacted())
 	}
 	b.transport = newTransport(u, roots)
-	b.proxy = &httputil.ReverseProxy{
+	b.proxy = b.newProxy(log)
+	return b, nil
+}
+
+// newForeignBackend returns the backend of a transport that finds its own way. Its target
+// is a name, for counters.
+func newForeignBackend(transport http.RoundTripper, log *slog.Logger) *backend {
+	b := &backend{targets: []*target{{url: &url.URL{Scheme: "http", Host: "envoy"}}}, transport: transport, foreign: true}
+	b.proxy = b.newProxy(log)
+	return b
+}
+
+// newProxy returns the proxy of a backend with a transport.
+func (b *backend) newProxy(log *slog.Logger) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
 		Rewrite:        b.rewrite,
 		Transport:      b.transport,
 		ModifyResponse: b.receive,
@@ -79,7 +97,6 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BufferPool:     &buffers,
 	}
-	return b, nil
 }
 
 // next returns the target of the next request, by round robin. It skips targets that were
@@ -100,6 +117,7 @@ func (b *backend) next() *target {
 // rewrite, then receive or fail.
 func (b *backend) send(w http.ResponseWriter, r *http.Request, x *exchange, innermost *ruleStep) result {
 	t := &roundTrip{exchange: x, target: b.next(), began: time.Now(), result: result{innermost: innermost}}
+	t.connected = b.foreign // its bytes cannot be counted, so each request counts as sent
 	r = t.attach(r)
 	x.body.passOn()
 	if r.Body != nil && r.Body != http.NoBody {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 
 	"github.com/interlock-go/interlock"
@@ -18,33 +19,34 @@ type builder struct {
 	*snapshot
 	client *interlock.Client
 	log    *slog.Logger
-	before resources // the resources of the snapshot that this one replaces
+	send   http.RoundTripper // sends instead of the upstreams; nil: none
+	before resources         // the resources of the snapshot that this one replaces
 }
 
 // newSnapshot builds the snapshot of a configuration. It reuses the resources of before,
 // the snapshot that it replaces, which is nil at the start.
-func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger, before *snapshot) (*snapshot, error) {
-	settings, err := newSettings(cfg, log, before)
+func newSnapshot(cfg *config.Config, o Options, before *snapshot) (*snapshot, error) {
+	settings, err := newSettings(cfg, o.Log, before)
 	if err != nil {
 		return nil, err
 	}
 	// A reused middleware keeps the Tokens of an earlier snapshot, so newSnapshot itself
 	// connects the new Tokens to the client.
 	if settings.tokens != nil {
-		settings.tokens.ReportTo(client)
+		settings.tokens.ReportTo(o.Client)
 	}
 	s := &snapshot{
 		config: cfg, settings: settings, drained: make(chan struct{}),
 		resources: resources{make(map[string]*middleware), make(map[string]*backend), make(map[string]*keySet)},
 	}
-	b := &builder{snapshot: s, client: client, log: log}
+	b := &builder{snapshot: s, client: o.Client, log: o.Log, send: o.Transport}
 	if before != nil {
 		b.before = before.resources
 	}
 	// The caller's client may be shared with other gateways and programs; the namespace keeps
 	// their keys apart.
 	if prefix := cfg.Prefix(); prefix != "" {
-		b.client = client.With(interlock.Prefix(prefix))
+		b.client = o.Client.With(interlock.Prefix(prefix))
 	}
 	if err := b.build(); err != nil {
 		_ = s.resources.close(context.Background(), b.before) // nothing has used them yet

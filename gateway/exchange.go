@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -87,6 +88,11 @@ func (x *exchange) route(r *http.Request) *interlockhttp.Problem {
 		return interlockhttp.NewProblem(interlockhttp.LoopDetected)
 	}
 	x.rules, x.segments = rules, segments
+	// ReverseProxy drops parameters that it cannot parse, and another transport would send
+	// them.
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil && x.gateway.options.Transport != nil && x.usesQuery() {
+		return ambiguous("the query can be read in several ways: %w", err)
+	}
 	return nil
 }
 

@@ -64,6 +64,12 @@ type Options struct {
 	// Sending, if not nil, is called with each request before it is sent to an upstream. It
 	// may set fields, such as those of a trace.
 	Sending func(*http.Request)
+
+	// Transport, if not nil, sends the requests instead of the configured upstreams, of which
+	// it gets none: the gateway serves another proxy, such as Envoy, which knows the way. That
+	// proxy also sets X-Forwarded-*. After an error of Transport, the outcome of a request is
+	// unknown, unless guard.Classify finds that it was not sent.
+	Transport http.RoundTripper
 }
 
 // A Gateway is a handler whose rules can be replaced while it serves.
@@ -93,7 +99,7 @@ func New(cfg *config.Config, o Options) (*Gateway, error) {
 		o.Log = slog.Default()
 	}
 	o.Log = logs.Component(o.Log, logs.Gateway)
-	s, err := newSnapshot(cfg, o.Client, o.Log, nil)
+	s, err := newSnapshot(cfg, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +152,7 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 	// Without the mutex, two reloads at once would replace the same snapshot, and the
 	// successor that the first one stored would never be retired.
 	before := g.current.Load()
-	s, err := newSnapshot(cfg, g.options.Client, g.options.Log, before)
+	s, err := newSnapshot(cfg, g.options, before)
 	if err != nil {
 		return err
 	}

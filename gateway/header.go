@@ -31,8 +31,14 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 	}
 	h := p.Out.Header
 	x.strip(h)
-	x.setForwarded(p)
-	h["Via"] = append(h["Via"], x.gateway.via(p.In))
+	if b.foreign {
+		x.keepForwarded(p)
+	} else {
+		x.setForwarded(p)
+	}
+	if !b.foreign || len(x.rules) > 0 {
+		h["Via"] = append(h["Via"], x.gateway.via(p.In))
+	}
 	if fence := t.result.innermost.currentFence(); fence != 0 {
 		h.Set(fenceField, strconv.FormatUint(fence, 10))
 	}
@@ -102,6 +108,21 @@ func (x *exchange) setForwarded(p *httputil.ProxyRequest) {
 	keep("X-Forwarded-For", "Forwarded")
 	p.SetXForwarded()
 	keep("X-Forwarded-Host", "X-Forwarded-Proto")
+}
+
+// keepForwarded restores fields of a request that another proxy sends: all of them if it is
+// trusted, and otherwise those that Envoy never takes over from its client.
+func (x *exchange) keepForwarded(p *httputil.ProxyRequest) {
+	for name, values := range p.In.Header {
+		switch name {
+		case "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Client-Cert":
+			p.Out.Header[name] = values
+		case "Forwarded", "X-Forwarded-Host":
+			if x.trusted {
+				p.Out.Header[name] = values
+			}
+		}
+	}
 }
 
 // usesField reports whether a rule of the request reads a field.

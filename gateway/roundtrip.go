@@ -36,6 +36,12 @@ type roundTripKey struct{}
 // because only backend.send uses the proxy.
 func roundTripOf(ctx context.Context) *roundTrip { return ctx.Value(roundTripKey{}).(*roundTrip) }
 
+// Guarded reports whether a rule guards a request that Options.Transport gets.
+func Guarded(r *http.Request) bool {
+	t, ok := r.Context().Value(roundTripKey{}).(*roundTrip)
+	return ok && len(t.exchange.rules) > 0
+}
+
 // attach returns the request with the round trip in its context.
 func (t *roundTrip) attach(r *http.Request) *http.Request {
 	ctx := context.WithValue(r.Context(), roundTripKey{}, t)

@@ -65,7 +65,7 @@ func (r *resources) close(ctx context.Context, kept resources) error {
 	// Only idle connections are closed: a request that still runs keeps its connection.
 	for key, b := range r.backends {
 		if kept.backends[key] != b {
-			b.transport.CloseIdleConnections()
+			(&http.Client{Transport: b.transport}).CloseIdleConnections() // if the transport has any
 		}
 	}
 	for key, k := range r.keySets {

@@ -38,7 +38,7 @@ func TestReloadReusesUnchangedResources(t *testing.T) {
 		return c
 	}
 	client, log := interlock.New(nil), slog.New(slog.DiscardHandler)
-	first, err := newSnapshot(configured(), client, log, nil)
+	first, err := newSnapshot(configured(), Options{Client: client, Log: log}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestReloadReusesUnchangedResources(t *testing.T) {
 		"the shadow":    {func(c *config.Config) { c.Rules[0].Shadow = true }, false, true},
 	} {
 		t.Setenv("GATEWAY_TEST_SECRET", "0123456789abcdef0123456789abcdef")
-		next, err := newSnapshot(configured(c.change), client, log, first)
+		next, err := newSnapshot(configured(c.change), Options{Client: client, Log: log}, first)
 		if err != nil {
 			t.Errorf("a change of %s is refused: %v", name, err)
 			continue
