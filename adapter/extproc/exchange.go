@@ -3,6 +3,7 @@ package interlockextproc
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -198,7 +199,7 @@ func (x *exchange) readBody() ([]byte, error) {
 	x.mu.Unlock()
 	m, err := x.next(x.stream.Context(), deadline)
 	switch {
-	case err == io.EOF: // the stream ended, not the body
+	case errors.Is(err, io.EOF): // the stream ended, not the body
 		return nil, io.ErrUnexpectedEOF
 	case err != nil:
 		return nil, err

@@ -493,7 +493,7 @@ func TestBodies(t *testing.T) {
 			w.upstream.set(func(w http.ResponseWriter, r *http.Request) {
 				got, _ := io.ReadAll(r.Body)
 				w.Header().Set("Trailer", "X-Sum")
-				w.WriteHeader(200)
+				w.WriteHeader(http.StatusOK)
 				if text != "" {
 					fmt.Fprint(w, text, string(got), r.Trailer.Get("X-Part"))
 				}

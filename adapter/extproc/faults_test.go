@@ -52,7 +52,7 @@ func TestCut(t *testing.T) {
 			if r := w.order("key-1"); r.err == nil {
 				t.Fatalf("the connection was not cut: %d %q", r.status, r.body)
 			}
-			again := w.settled("key-1")
+			again := w.settled()
 			switch {
 			case c.want == "": // either
 				if !strings.Contains(again.body, "order 1") && !strings.Contains(again.body, "outcome_unknown") {
@@ -70,11 +70,11 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// settled repeats an order until the outcome of the first one is known.
-func (w *world) settled(key string) reply {
+// settled repeats the order key-1 until the outcome of the first one is known.
+func (w *world) settled() reply {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
-		r := w.order(key)
+		r := w.order("key-1")
 		if r.err == nil && !strings.Contains(r.body, string(interlockhttp.InProgress)) {
 			return r
 		}
@@ -140,7 +140,7 @@ func TestUpstreamFailures(t *testing.T) {
 			if r := w.order("key-1"); r.status != c.first && (c.first != 0 || r.err == nil) {
 				t.Errorf("got %d %q %v, want %d", r.status, r.body, r.err, c.first)
 			}
-			r := w.settled("key-1")
+			r := w.settled()
 			if unknown := strings.Contains(r.body, "outcome_unknown"); unknown == c.runs {
 				t.Errorf("the repeat got %d %q; it runs: want %v", r.status, r.body, c.runs)
 			}
@@ -167,7 +167,7 @@ func TestClients(t *testing.T) {
 		<-entered
 		cancel()
 		<-first
-		if r := w.settled("key-1"); !strings.Contains(r.body, "outcome_unknown") {
+		if r := w.settled(); !strings.Contains(r.body, "outcome_unknown") {
 			t.Errorf("the repeat got %d %q", r.status, r.body)
 		}
 		w.wantRuns(1)
@@ -179,7 +179,7 @@ func TestClients(t *testing.T) {
 		if r := w.callWith(t.Context(), http.MethodPost, "/orders", body, "Idempotency-Key", "key-1"); r.err == nil {
 			t.Errorf("got %d %q", r.status, r.body)
 		}
-		w.settled("key-1").want(t, 201, "order 1: coffee")
+		w.settled().want(t, 201, "order 1: coffee")
 	})
 	t.Run("a body that does not arrive in time ends the request", func(t *testing.T) {
 		t.Parallel()

@@ -74,7 +74,7 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) (err 
 
 // recovered returns the error of a stream whose handler has panicked.
 func (s *Server) recovered(p any) error {
-	if p == http.ErrAbortHandler {
+	if p == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
 		return status.Error(codes.Aborted, "interlockextproc: the handler aborted the response")
 	}
 	s.log.Error("panic in a handler", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

@@ -57,7 +57,7 @@ func send(w http.ResponseWriter, r *http.Request) {
 	if x == nil {
 		panic("interlockextproc: the context of the request is not that of a Server")
 	}
-	res, err := x.roundTrip(r)
+	res, err := x.roundTrip(r) //nolint:bodyclose // it is in memory
 	if err != nil {
 		fail(w, r, err)
 		return
@@ -125,7 +125,7 @@ func (x *exchange) nextResponse(ctx context.Context) (*extprocv3.ProcessingReque
 	for {
 		m, err := x.next(ctx, time.Time{})
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil, io.ErrUnexpectedEOF // the stream has ended, and not the response
 		case err != nil:
 			return nil, err

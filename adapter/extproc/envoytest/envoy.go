@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -249,7 +250,7 @@ func (f *filter) respond(r *http.Request, header http.Header, body []byte) {
 	if !ok {
 		return
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if f.cut("upstream answered") {
 		f.abort()
 	}
@@ -411,7 +412,7 @@ func (f *filter) ask(what string, m *extprocv3.ProcessingRequest, header http.He
 // ended handles the end of the stream. It returns false if the client has its response.
 func (f *filter) ended(err error) bool {
 	f.done = true
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return true // failure_mode_allow has nothing to do with it: the rest passes
 	}
 	if f.ctx.Err() != nil {
@@ -446,9 +447,7 @@ func (f *filter) localReply(status int, body []byte, change *extprocv3.HeaderMut
 // send sends the response to the client.
 func (f *filter) send(status int, header http.Header, body []byte, trailer http.Header) {
 	f.replied = true
-	for name, values := range header {
-		f.w.Header()[name] = values
-	}
+	maps.Copy(f.w.Header(), header)
 	f.w.Header().Del("Transfer-Encoding")
 	if len(trailer) > 0 {
 		f.w.Header().Del("Content-Length")
@@ -467,9 +466,7 @@ func (f *filter) send(status int, header http.Header, body []byte, trailer http.
 
 // passBody sends the response to the client as it comes.
 func (f *filter) passBody(res *http.Response, header http.Header) {
-	for name, values := range header {
-		f.w.Header()[name] = values
-	}
+	maps.Copy(f.w.Header(), header)
 	f.w.Header().Del("Transfer-Encoding")
 	f.w.WriteHeader(res.StatusCode)
 	control, part := http.NewResponseController(f.w), make([]byte, 4096)

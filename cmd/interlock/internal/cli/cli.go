@@ -63,7 +63,7 @@ func (p *program) root() *cobra.Command {
 	choices(root, "lang", "en", "zh")
 	root.AddCommand(p.demo(), p.switchSides(), p.doctor(), p.engines(), p.version())
 	root.AddCommand(p.exec(), p.lock(), p.keys(), p.storm(), p.completion())
-	root.AddCommand(p.proxy(), p.serve(), p.alertRelay())
+	root.AddCommand(p.proxy(), p.serve(), p.extProc(), p.alertRelay())
 	root.AddCommand(p.config())
 	root.AddCommand(p.weaving()...)
 	root.SetHelpCommand(p.helpCommand(root))

@@ -177,7 +177,7 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags) {
 	warnings := serve.Warnings(o.Config)
 	if f.log == asJSON {
-		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "token_file", s.TokenFile, "health", s.Health, "metrics", s.Metrics, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
+		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "token_file", s.TokenFile, "health", s.Health, "metrics", s.Metrics, "to", destination(o), "rules", len(o.Config.Rules))
 		for _, w := range warnings {
 			// Log lines are English in every locale, so that searches and alerts work.
 			o.Log.Warn(i18n.English.Say(warningTexts[w]), "warning", string(w))
@@ -193,7 +193,7 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 	row := func(name i18n.Text, text string) {
 		fmt.Fprintf(&b, "  %s  %s\n", i18n.Pad(p.say(name), 8), text)
 	}
-	fmt.Fprintf(&b, "%s → %s\n", color.Bold(s.URL), sanitize.Text(upstreams(o.Config)))
+	fmt.Fprintf(&b, "%s → %s\n", color.Bold(s.URL), sanitize.Text(destination(o)))
 	for i := range o.Config.Rules {
 		row(i18n.RowRule, p.rule(&o.Config.Rules[i]))
 	}
@@ -249,6 +249,14 @@ func (p *program) rule(r *config.Rule) string {
 		words = append(words, " ("+p.say(i18n.RuleShadow)+")")
 	}
 	return sanitize.Text(strings.Join(words, " "))
+}
+
+// destination describes where the requests go.
+func destination(o serve.Options) string {
+	if o.ExtProc {
+		return "Envoy"
+	}
+	return upstreams(o.Config)
 }
 
 // upstreams lists the upstream URLs without passwords.

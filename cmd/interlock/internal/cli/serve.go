@@ -22,19 +22,9 @@ func (p *program) serve() *cobra.Command {
 			if err := p.checkGateway(c, &f); err != nil {
 				return err
 			}
-			content, err := p.content(file)
+			o, err := p.gatewayFile(file, nil)
 			if err != nil {
 				return err
-			}
-			// A file with mistakes never starts a gateway, not even with the rules that
-			// are right.
-			cfg, errs := config.Parse(shownAs(file), content)
-			if len(errs) > 0 {
-				return p.printMistakes(file, errs)
-			}
-			o := serve.Options{Config: cfg}
-			if file != "-" { // standard input cannot be read twice
-				o.File, o.Content, o.Load = file, content, func() (*config.Config, error) { return config.Load(file) }
 			}
 			return p.runGateway(c, &f, o)
 		},
@@ -45,6 +35,33 @@ func (p *program) serve() *cobra.Command {
 	c.Flags().StringVar(&file, "config", configFile, p.say(i18n.FlagConfigFile))
 	p.gatewayFlags(c, &f)
 	return c
+}
+
+// gatewayFile reads the file of a gateway. A file with mistakes never starts one, not even
+// with the rules that are right. change, if not nil, applies flags, also after a reload.
+func (p *program) gatewayFile(file string, change func(*config.Config)) (serve.Options, error) {
+	content, err := p.content(file)
+	if err != nil {
+		return serve.Options{}, err
+	}
+	cfg, errs := config.Parse(shownAs(file), content)
+	if len(errs) > 0 {
+		return serve.Options{}, p.printMistakes(file, errs)
+	}
+	apply := func(cfg *config.Config) *config.Config {
+		if cfg != nil && change != nil {
+			change(cfg)
+		}
+		return cfg
+	}
+	o := serve.Options{Config: apply(cfg)}
+	if file != "-" { // standard input cannot be read twice
+		o.File, o.Content, o.Load = file, content, func() (*config.Config, error) {
+			cfg, err := config.Load(file)
+			return apply(cfg), err
+		}
+	}
+	return o, nil
 }
 
 // usageFromMistakes prints mistakes. If the command line caused them, they are a usage

@@ -43,6 +43,23 @@ var (
 			"OTEL_TRACES_EXPORTER=none 关闭。",
 	}
 
+	AboutExtProc     = Text{"guard the requests of Envoy by the rules of a file, without another hop", "按配置文件为 Envoy 把关（ext_proc），不多一跳"}
+	AboutExtProcLong = Text{
+		"Ext-proc serves Envoy's HTTP filter ext_proc over gRPC. It runs the rules of a file, as\n" +
+			"serve does, and Envoy sends the requests to its own upstreams, so to: has no effect. The\n" +
+			"admin API, health checks, metrics, reloads and the shutdown are those of serve; tls: is\n" +
+			"the certificate of the gRPC server. A gRPC health service is on the same address.\n\n" +
+			"Envoy's filter must have failure_mode_allow: false and the processing mode of\n" +
+			"docs/envoy.md. List the address of Envoy in trusted-proxies if it sets the principal.",
+		"为 Envoy 的 HTTP 过滤器 ext_proc 提供 gRPC 服务。规则与 serve 相同；\n" +
+			"请求由 Envoy 发往它自己的上游，因此 to: 不起作用。管理接口、健康检查、指标、\n" +
+			"重新读取和关闭都与 serve 一样；tls: 是这个 gRPC 服务的证书。\n" +
+			"同一地址上还有 gRPC 健康检查服务。\n\n" +
+			"Envoy 的过滤器必须写 failure_mode_allow: false，处理模式见 docs/envoy.md。\n" +
+			"如果由 Envoy 设置用户，请把它的地址写进 trusted-proxies。",
+	}
+	FlagExtProcListen = Text{"address for the streams of Envoy; without it, listen: of the file", "接收 Envoy 连接的地址；不写则用文件里的 listen:"}
+
 	FlagProxyTo     = Text{"URL of the service; repeat it for several upstreams in turn", "真正干活的服务；可给多个，轮流转发"}
 	FlagProxyListen = Text{"address to listen on", "在哪里接收请求"}
 	FlagProxyEngine = Text{"store records in the engine at this URL, shared by processes and kept across restarts", "把记录放在这个地址的引擎上，可供多个进程共享，重启不丢"}

@@ -100,6 +100,11 @@ func (s *Server) replace() error {
 	if err != nil {
 		return err
 	}
+	if s.o.ExtProc {
+		if err := checkExtProc(cfg); err != nil {
+			return err
+		}
+	}
 	// The comparison is with the first configuration: its listeners and engine are still
 	// open.
 	if names := needRestart(s.o.Config, cfg); len(names) > 0 {

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -64,6 +65,10 @@ type Options struct {
 	ClientOptions []interlock.Option
 	Wrap          func(http.Handler) http.Handler
 	Sending       func(*http.Request)
+
+	// ExtProc serves the streams of Envoy's filter ext_proc instead of HTTP. Envoy sends the
+	// requests to its own upstreams.
+	ExtProc bool
 }
 
 // A Server is a gateway whose listeners are open. [Server.Run] serves requests.
@@ -107,6 +112,11 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 		}
 	}()
 	o.setLevels(o.Config.Log)
+	if o.ExtProc {
+		if err := checkExtProc(o.Config); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.listen(ctx); err != nil {
 		return nil, err
 	}
@@ -117,7 +127,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	opts := append(o.ClientOptions, interlock.Name(o.Name), interlock.WithTrace(s.events.Trace()), logs.To(o.Log))
 	s.client = interlock.New(s.engine.Engine, opts...)
-	if s.gate, err = gateway.New(o.Config, gateway.Options{Client: s.client, Log: o.Log, Events: s.publish, Sending: o.Sending}); err != nil {
+	if s.gate, err = gateway.New(o.Config, gateway.Options{Client: s.client, Log: o.Log, Events: s.publish, Sending: o.Sending, Transport: s.transport()}); err != nil {
 		return nil, err
 	}
 	if err := s.buildHandlers(); err != nil {
@@ -137,6 +147,9 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		return err
 	}
 	s.URL = s.front.url(cfg.TLS != nil)
+	if s.o.ExtProc {
+		s.URL = strings.Replace(s.URL, "http", "grpc", 1)
+	}
 	if cfg.Admin != nil {
 		// Before the port opens: an exposed API must not accept one connection.
 		if err := admin.CheckListen(cfg.Admin); err != nil {
@@ -187,10 +200,16 @@ func (s *Server) listenAlso(ctx context.Context, what, at string) (*listener, er
 // buildHandlers creates the HTTP servers of the listeners.
 func (s *Server) buildHandlers() (err error) {
 	cfg := s.o.Config
+	s.front.Listener = gateway.LimitListener(s.front.Listener, cfg.Limits.Conns)
+	if s.o.ExtProc {
+		if err := s.buildExtProc(); err != nil {
+			return err
+		}
+		return s.buildAdmin()
+	}
 	if s.front.server, err = s.gate.Server(); err != nil {
 		return err
 	}
-	s.front.Listener = gateway.LimitListener(s.front.Listener, cfg.Limits.Conns)
 	// The wrapper needs the server's state, which the gateway does not know.
 	var front http.Handler = s.gate
 	if s.o.Wrap != nil {
@@ -309,6 +328,7 @@ type listener struct {
 	net.Listener
 	what   string // as in ListenError
 	server *http.Server
+	rpc    *rpcServer // instead of server, for ext_proc
 }
 
 // listen opens an address. The error contains the system's reason without Go's "listen
@@ -341,6 +361,9 @@ func (l *listener) url(tls bool) string {
 
 // serve returns when the server is closed.
 func (l *listener) serve() error {
+	if l.rpc != nil {
+		return l.rpc.Serve(l.Listener)
+	}
 	if l.server.TLSConfig != nil {
 		return l.server.ServeTLS(l.Listener, "", "") // certificates come from TLSConfig
 	}

@@ -20,6 +20,7 @@ const (
 func (s *Server) shutdown() {
 	cfg := s.gate.Config().Shutdown
 	s.stopping.Store(true) // /readyz answers 503 from now on
+	s.front.notReady()
 	s.log.Info("shutting down", "delay", cfg.Delay, "timeout", cfg.Timeout)
 	// A second signal ends the process here, so the sleep needs no context.
 	time.Sleep(cfg.Delay) // load balancers need time to notice
@@ -47,14 +48,14 @@ func (s *Server) shutdown() {
 func (s *Server) drain(timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	err := s.front.server.Shutdown(ctx)
+	err := s.front.shutdown(ctx)
 	if err == nil {
 		// Shutdown does not wait for upgraded connections; the gateway does.
 		err = s.gate.Close(ctx)
 	}
 	if err != nil {
 		s.log.Warn("some requests were not answered in time; their connections are closed", "timeout", timeout, "err", err)
-		_ = s.front.server.Close() // cancels the contexts of the remaining requests
+		s.front.close() // cancels the contexts of the remaining requests
 	}
 }
 

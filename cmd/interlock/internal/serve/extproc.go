@@ -1,0 +1,121 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	interlockextproc "github.com/interlock-go/interlock/adapter/extproc"
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+const (
+	// maxMessage bounds a message, in bytes. Envoy's buffer limit bounds the body in it, and
+	// is smaller by default. The gateway's own limits apply to the requests that it reads.
+	maxMessage = 64 << 20
+	// minPing is how often Envoy may send keepalive pings. The default of gRPC, 5 minutes,
+	// would close the connections of an Envoy with connection_keepalive.
+	minPing = 5 * time.Second
+)
+
+// checkExtProc refuses what cannot be checked without the connection of the client.
+func checkExtProc(c *config.Config) error {
+	const why = "principal: mtls is not possible with ext-proc: the connection is Envoy's, not its client's; use jwt, or header with a field that Envoy sets, such as X-Forwarded-Client-Cert"
+	var errs []error
+	for i := range c.Rules {
+		if r := &c.Rules[i]; r.Principal.MTLS {
+			errs = append(errs, fmt.Errorf("%s:%v: rule %q: %s", c.File, r.At, r.Do.Name, why))
+		}
+	}
+	if c.Principal.MTLS && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%s: %s", c.File, why))
+	}
+	return errors.Join(errs...)
+}
+
+// transport returns the transport by which Envoy sends requests; nil for a reverse proxy.
+func (s *Server) transport() http.RoundTripper {
+	if !s.o.ExtProc {
+		return nil
+	}
+	return &interlockextproc.Transport{Pass: func(r *http.Request) bool { return !gateway.Guarded(r) }}
+}
+
+// An rpcServer is a gRPC server with a health service.
+type rpcServer struct {
+	*grpc.Server
+	health *health.Server
+}
+
+// buildExtProc creates the gRPC server of the front.
+func (s *Server) buildExtProc() (err error) {
+	var handler http.Handler = s.gate
+	if s.o.Wrap != nil {
+		handler = s.o.Wrap(handler)
+	}
+	opts := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+	}
+	if files := s.o.Config.TLS; files != nil {
+		if s.certs, err = newCertificates(files, s.log); err != nil {
+			return err
+		}
+		opts = append(opts, grpc.Creds(credentials.NewTLS(s.certs.config())))
+	}
+	rpc := &rpcServer{grpc.NewServer(opts...), health.NewServer()}
+	extprocv3.RegisterExternalProcessorServer(rpc, interlockextproc.New(func(http.Handler) http.Handler { return handler }, interlockextproc.Logger(s.log)))
+	healthpb.RegisterHealthServer(rpc, rpc.health)
+	s.front.rpc = rpc
+	s.log.Info("Envoy's configuration decides instead of these settings", "settings", "to, limits.header, timeouts.header, timeouts.idle")
+	for i := range s.o.Config.Rules {
+		if r := &s.o.Config.Rules[i]; r.Upstream != nil {
+			s.log.Warn("the rule has its own to:, and Envoy's routes choose the upstream", "name", r.Do.Name)
+		}
+	}
+	return nil
+}
+
+// notReady makes the health service report that the server is going away.
+func (l *listener) notReady() {
+	if l.rpc != nil {
+		l.rpc.health.Shutdown()
+	}
+}
+
+// shutdown accepts no more requests, and waits for the running ones.
+func (l *listener) shutdown(ctx context.Context) error {
+	if l.rpc == nil {
+		return l.server.Shutdown(ctx)
+	}
+	stopped := make(chan struct{})
+	go func() { // until the requests have ended, or close cuts them off
+		l.rpc.GracefulStop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// close cuts the running requests off.
+func (l *listener) close() {
+	if l.rpc != nil {
+		l.rpc.Stop()
+		return
+	}
+	_ = l.server.Close()
+}
