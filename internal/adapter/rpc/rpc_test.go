@@ -1,7 +1,6 @@
 package rpc_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,10 +66,7 @@ func FuzzUnmarshal(f *testing.F) {
 			f.Fatal(err)
 		}
 		for n := range data {
-			var got *rpc.Reply
-			if err := rpc.Wire(text{}).Unmarshal(data[:n], &got); err == nil && bytes.Equal(data[:n], data) {
-				f.Fatalf("%d bytes: no error", n)
-			}
+			f.Add(data[:n])
 		}
 		f.Add(data)
 	}
