@@ -1,0 +1,448 @@
+package interlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/retry"
+)
+
+// A Leader elects one leader per key among all processes. The leader holds the lock named
+// key, so a leader that dies is replaced when its lease expires, by default after 30
+// seconds; see [Watchdog]. It is safe for concurrent use.
+//
+// A leader that is paused for longer than its lease learns late that it was replaced.
+// Its context ends before the next leader is elected, but work that does not check the
+// context continues: pass the fence to the stores that the work changes.
+type Leader struct {
+	client *Client
+	mutex  *Mutex
+	value  string // what a leader announces
+	note   string // the name of the note with the announcement
+
+	mu     sync.Mutex
+	resign func() error // ends the latest leadership; nil if there was none
+}
+
+// A Leadership is a leader as observers see it. If there is no leader, Fence is zero.
+type Leadership struct {
+	Holder string      // the holder id, as in [Hold.Holder]
+	Fence  uint64      // as in [Hold.Fence]
+	Value  string      // what the leader announced; see [Announce]
+	Client *ClientInfo // the leader's program; nil if unknown
+	Self   bool        // the leader is a caller of the observing client
+	Since  time.Time   // when it was elected, by the engine's clock; zero if the engine does not know
+
+	// Term counts the leaders of the key: 1 for the first, and one more for each that
+	// follows. It is zero on an engine without notes, such as a quorum or a standby.
+	Term uint64
+
+	// Gap means that there may have been leaders between this one and the one observed
+	// before, or that the engine has lost its data. On an engine without notes it is set with
+	// each change.
+	Gap bool
+}
+
+const (
+	// maxAnnounced is the longest value of Announce in bytes.
+	maxAnnounced = 1024
+
+	// leaderNote is the prefix of the names of the notes in which leaders announce
+	// themselves.
+	leaderNote = "leader:"
+
+	// The pauses of Run after work that ended, and of Observe while there is no leader.
+	minLeaderPause = 50 * time.Millisecond
+	maxLeaderPause = 10 * time.Second
+)
+
+type (
+	announceKey struct{}             // of the value set by Announce
+	leaderRun   struct{ key string } // of a channel that Run fills while it runs
+)
+
+// Announce sets the value that observers of a [Leader] get, such as the leader's
+// address: at most 1,024 bytes. Default: none.
+func Announce(value string) Option {
+	return func(o *options) {
+		if len(value) > maxAnnounced {
+			o.reject("Announce: the value has %d bytes, and the limit is %d", len(value), maxAnnounced)
+			return
+		}
+		WithValue(announceKey{}, value)(o)
+	}
+}
+
+// Leader returns the election named key. Like [Client.Mutex], it sends nothing. The lock
+// of the leader is always [Fenced] and never [Reentrant], and owners do not share it.
+//
+// The engine keeps one small note per key, which does not expire.
+func (c *Client) Leader(key string, opts ...Option) *Leader {
+	l := &Leader{client: c, mutex: c.lock(engine.Exclusive, key, append(opts[:len(opts):len(opts)], Fenced()))}
+	l.note = leaderNote + l.mutex.key
+	o := &l.mutex.opts
+	o.reentrant = false
+	for v := o.values; v != nil && l.value == ""; v = v.next {
+		if v.key == (announceKey{}) {
+			l.value, _ = v.value.(string)
+		}
+	}
+	switch {
+	case o.err != nil:
+	case l.value != "" && c.core.caps.Notes == nil:
+		o.err = unsupported(c.core.engine, "announcements of leaders")
+	case len(l.note) > maxKey:
+		o.err = fmt.Errorf("%w: %q… is too long for a leader; hash the long part", ErrKey, cut(l.mutex.key))
+	}
+	return l
+}
+
+// Key returns the key of the leader's lock, prefix included.
+func (l *Leader) Key() string { return l.mutex.key }
+
+// Campaign waits until the caller is the leader, as [Mutex.Lock] waits for a lock. The
+// returned context ends when the leadership is lost. Unlock of the hold, or Resign, ends
+// the leadership.
+//
+// A lock that is valid in this process only elects no leader: Campaign then fails with
+// [ErrUnavailable]. See [Hold.Local].
+func (l *Leader) Campaign(ctx context.Context) (context.Context, *Hold, error) {
+	inner := ctx
+	if ownerOf(ctx) != "" {
+		inner = WithOwner(ctx, "") // an owner may enter in several processes
+	}
+	held, hold, err := l.mutex.Lock(inner)
+	if err != nil {
+		return ctx, nil, err
+	}
+	if err := l.announce(held, hold); err != nil {
+		_ = hold.Unlock() // err says why there is no leader
+		return ctx, nil, fmt.Errorf("interlock: announce the leader of %q: %w", l.mutex.key, err)
+	}
+	l.setResign(hold.Unlock)
+	return held, hold, nil
+}
+
+// Resign ends the leadership that Campaign returned last, or asks the function of Run to
+// return. The function's leadership ends when it has returned. Without a leadership,
+// Resign does nothing.
+func (l *Leader) Resign() error {
+	l.mu.Lock()
+	resign := l.resign
+	l.resign = nil
+	l.mu.Unlock()
+	if resign == nil {
+		return nil
+	}
+	return resign()
+}
+
+func (l *Leader) setResign(resign func() error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resign = resign
+}
+
+// Run campaigns, and calls fn while it leads. When fn returns or the leadership is lost,
+// Run campaigns again. It returns when ctx is done or the client is closed, or with an
+// error that a retry would not change; both also end fn's context.
+//
+// In one client, fn does not run twice at once: after a loss, Run waits until fn returns,
+// and a second Run of the same key waits for the first. After fn returns, Run pauses for
+// 50 ms, so that another process can become the leader. The pause doubles up to 10 seconds
+// while fn keeps failing. Run logs the error of fn to the default logger of log/slog.
+//
+// [Fence] returns the fence in fn.
+func (l *Leader) Run(ctx context.Context, fn func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer l.client.OnClose(func(context.Context) error { cancel(ErrClosed); return nil })()
+	running := l.client.Shared(leaderRun{l.mutex.key}, func() any { return make(chan struct{}, 1) }).(chan struct{})
+	select {
+	case running <- struct{}{}:
+		defer func() { <-running }()
+	case <-ctx.Done():
+		return l.ended(ctx, nil)
+	}
+	for failures := 0; ; {
+		began := time.Now()
+		led, err := l.term(ctx, fn)
+		switch {
+		case ctx.Err() != nil:
+			return l.ended(ctx, err)
+		case !led && !canRetryCampaign(err):
+			return err
+		case err == nil, errors.Is(err, ErrLost), errors.Is(err, errResigned), time.Since(began) > maxLeaderPause:
+			failures = 0
+		}
+		failures++
+		pause := backoff.Pause(minLeaderPause, maxLeaderPause, failures)
+		if led && err != nil && err != errResigned { //nolint:errorlint // identity: term set it
+			slog.Default().Error("interlock: the work of the leader ended with an error; another process may lead", "key", l.mutex.key, "err", err, "pause", pause)
+		}
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return l.ended(ctx, nil)
+		}
+	}
+}
+
+// errResigned is the cause of the context of a function that Resign has asked to return.
+var errResigned = fmt.Errorf("%w: the leader resigns", ErrReleased)
+
+// term campaigns and calls fn once. It reports whether fn was called.
+func (l *Leader) term(ctx context.Context, fn func(context.Context) error) (led bool, err error) {
+	// The context of the hold checks the clock, so fn gets it and no child of it. Its
+	// parent can be cancelled without releasing the lock.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	held, hold, err := l.Campaign(ctx)
+	if err != nil {
+		return false, err
+	}
+	l.setResign(func() error { cancel(errResigned); return nil })
+	err = hold.run(held, fn)
+	if context.Cause(ctx) == errResigned { //nolint:errorlint // identity: Resign set it
+		err = errResigned
+	}
+	return true, err
+}
+
+// canRetryCampaign reports whether a campaign may succeed later.
+func canRetryCampaign(err error) bool {
+	var busy *ContendedError
+	if errors.As(err, &busy) {
+		return !busy.Self
+	}
+	return engine.Temporary(err) || errors.Is(err, ErrLost) || errors.Is(err, ErrFull)
+}
+
+// ended returns the error of Run after ctx has ended, and the error of its last term if
+// that is another one.
+func (l *Leader) ended(ctx context.Context, last error) error {
+	err := fmt.Errorf("interlock: lead %q: %w", l.mutex.key, context.Cause(ctx))
+	if last == nil || errors.Is(last, context.Cause(ctx)) || errors.Is(last, ctx.Err()) {
+		return err
+	}
+	return errors.Join(err, last)
+}
+
+// announce writes the note that tells observers of the leader.
+func (l *Leader) announce(held context.Context, hold *Hold) error {
+	if hold.Local() {
+		return fmt.Errorf("%w: the engine has degraded to locks of this process", ErrUnavailable)
+	}
+	notes := l.mutex.core.caps.Notes
+	if notes == nil {
+		return nil
+	}
+	text := announcement{engine.ShortHolder(hold.Holder()), hold.Fence(), l.value}.String()
+	_, err := persist(held, l.mutex.core, retry.BriefOutage, func() (struct{}, error) {
+		for {
+			note, err := notes.ReadNote(held, l.note)
+			switch {
+			case err != nil:
+				return struct{}{}, err
+			case held.Err() != nil: // a later leader may have written the note
+				return struct{}{}, context.Cause(held)
+			case note.Text == text: // by a request whose reply was lost
+				return struct{}{}, nil
+			}
+			if err := notes.WriteNote(held, l.note, text, note.Version); !errors.Is(err, engine.ErrConflict) {
+				return struct{}{}, err
+			}
+		}
+	})
+	if held.Err() != nil {
+		return context.Cause(held)
+	}
+	return err
+}
+
+// An announcement is the text of a leader's note.
+type announcement struct {
+	holder string // hashed, as a holder id is a secret
+	fence  uint64
+	value  string
+}
+
+func (a announcement) String() string { return fmt.Sprintf("%s %d %s", a.holder, a.fence, a.value) }
+
+// parseAnnouncement returns the zero value for a text that no leader wrote.
+func parseAnnouncement(text string) announcement {
+	holder, rest, _ := strings.Cut(text, " ")
+	digits, value, _ := strings.Cut(rest, " ")
+	fence, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return announcement{}
+	}
+	return announcement{holder, fence, value}
+}
+
+// Current returns the present leader. A leader that has not announced itself yet does not
+// count.
+func (l *Leader) Current(ctx context.Context) (Leadership, error) {
+	s, err := l.look(ctx)
+	if err != nil {
+		return Leadership{}, err
+	}
+	s.identify(ctx, l)
+	return s.Leadership, nil
+}
+
+// Observe iterates over the leaders: the present one first, and then each change. While
+// there is no leader, it yields a Leadership without a fence. The loop ends when ctx is
+// done.
+//
+//	for leader, err := range client.Leader("billing").Observe(ctx) {
+//
+// It asks the engine once a second, and after a release. A leader that was replaced in
+// between is missed; Leadership.Gap reports it. If the engine fails for two seconds,
+// Observe yields the error once, and the present leader again when the engine answers.
+// Any other error ends the iteration.
+func (l *Leader) Observe(ctx context.Context) iter.Seq2[Leadership, error] {
+	return func(yield func(Leadership, error) bool) {
+		c := l.mutex.core
+		var (
+			sub     subscription
+			last    sighting // yielded last
+			began   bool     // last is set
+			failing bool     // an error was yielded after last
+		)
+		defer sub.unsubscribe()
+		for vacant := 0; ; {
+			sub.drain()
+			now, err := l.look(ctx)
+			vacant++
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				final := !engine.Temporary(err)
+				if (final || !failing) && !yield(Leadership{}, err) || final {
+					return
+				}
+				failing = true
+			case !began || failing || now.Fence != last.Fence || now.Term != last.Term:
+				now.follow(last, began)
+				now.identify(ctx, l)
+				if !yield(now.Leadership, nil) {
+					return
+				}
+				last, began, failing = now, true, false
+				vacant = 1
+			}
+			sub.subscribe(c, engine.Request{Key: l.mutex.key, Kind: engine.Exclusive})
+			pause := backoff.Pause(minLeaderPause, retry.MaxPoll, vacant)
+			if now.Fence > 0 {
+				pause = backoff.Jitter(min(retry.MaxPoll, now.left+time.Millisecond))
+			}
+			_, _ = c.sleep(ctx, pause, sub.wake, nil) // look sees why it ended
+		}
+	}
+}
+
+// A sighting is what one look at the engine found.
+type sighting struct {
+	Leadership
+
+	left  time.Duration // of the leader's lease
+	known uint64        // the term of the last known leader, present or not
+}
+
+// follow compares the sighting with the one before.
+func (s *sighting) follow(last sighting, began bool) {
+	if !began {
+		return
+	}
+	if s.Fence == 0 {
+		s.known = last.known // a term that was not observed as a leader counts as missed
+		return
+	}
+	if s.Term == 0 {
+		s.Gap = s.Holder != last.Holder
+		return
+	}
+	s.Gap = s.Term != last.known && s.Term != last.known+1
+}
+
+// look asks the engine for the leader. It retries an engine that fails, for 2 seconds at
+// most.
+func (l *Leader) look(ctx context.Context) (sighting, error) {
+	fail := func(err error) (sighting, error) {
+		return sighting{}, fmt.Errorf("interlock: observe the leader of %q: %w", l.mutex.key, err)
+	}
+	c := l.mutex.core
+	switch {
+	case l.mutex.opts.err != nil:
+		return sighting{}, l.mutex.opts.err
+	case c.caps.Inspector == nil:
+		return sighting{}, unsupported(c.engine, "inspection")
+	case c.closed.Load():
+		return fail(ErrClosed)
+	}
+	s, err := persist(ctx, c, retry.BriefOutage, func() (sighting, error) { return l.ask(ctx) })
+	if err != nil {
+		return fail(err)
+	}
+	return s, nil
+}
+
+// ask looks once.
+func (l *Leader) ask(ctx context.Context) (sighting, error) {
+	c := l.mutex.core
+	lock, err := c.caps.Inspector.Inspect(ctx, l.mutex.key)
+	if err != nil {
+		return sighting{}, err
+	}
+	var s sighting
+	if len(lock.Holders) == 1 {
+		h := lock.Holders[0]
+		s.Leadership = Leadership{Holder: h.Name, Fence: h.Fence, Since: grantedAt(h.Fence), Self: clientOf(h.Name) == c.id}
+		s.left = h.Left
+	}
+	if c.caps.Notes == nil {
+		return s, nil
+	}
+	note, err := c.caps.Notes.ReadNote(ctx, l.note)
+	if err != nil {
+		return sighting{}, err
+	}
+	a := parseAnnouncement(note.Text)
+	if s.Holder == "" || a.holder != engine.ShortHolder(s.Holder) {
+		return sighting{known: note.Version}, nil
+	}
+	// The fence of the note is higher if the leader got the lock from another caller of its
+	// process.
+	s.Fence, s.Value, s.Term, s.known = max(s.Fence, a.fence), a.value, note.Version, note.Version
+	return s, nil
+}
+
+// identify finds the leader's program, if the engine knows it.
+func (s *sighting) identify(ctx context.Context, l *Leader) {
+	if s.Fence == 0 {
+		return
+	}
+	members, err := l.mutex.core.caps.Inspector.Members(ctx, []string{clientOf(s.Holder)})
+	if err == nil && len(members) == 1 {
+		s.Client = &members[0]
+	}
+}
+
+// Fence returns the fence of the lock that ctx carries; see [Hold.Fence]. If ctx carries
+// several, it is that of the lock acquired last.
+func Fence(ctx context.Context) (fence uint64, ok bool) {
+	l, _ := ctx.Value(leaseKey{}).(*lease)
+	if l == nil {
+		return 0, false
+	}
+	return l.fence, true
+}
