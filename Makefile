@@ -2,7 +2,7 @@
 # packages it needs, and installs them if it runs as root.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service observe database fuzz torture engines interop browser bench traps fmt lint tidy
+.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving service observe database adapters fuzz torture engines interop browser bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ observe: ## a real Prometheus and Alertmanager: every panel finds data, alerts a
 
 database: ## guards in transactions of PostgreSQL: processes killed at work, an outbox, registrations
 	@scripts/long database
+
+adapters: ## the adapters of frameworks, queues and schedulers: their suites, storms in three processes, the examples
+	@scripts/long adapters
 
 fuzz: ## a minute of random input for every parser
 	@scripts/long fuzz

@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/interlocktest/httpconformance"
+	"github.com/interlock-go/interlock/internal/testing/child"
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
@@ -31,9 +32,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestStorm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three processes: make verify runs it")
-	}
+	child.SkipIfShort(t, "three processes")
 	httpconformance.Storm(t, framework,
 		func(t testing.TB) string { return redistest.Start(t).URL() },
 		func(ctx context.Context, url string) (engine.Engine, error) { return redisengine.Open(ctx, url) })

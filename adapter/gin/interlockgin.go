@@ -33,28 +33,28 @@ func Wrap(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 	}
 	return func(c *gin.Context) {
 		x := exchange{c: c, request: c.Request, writer: c.Writer}
-		x.response = response{ResponseWriter: c.Writer}
 		r := adapter.WithContext(c.Request, c, c.FullPath())
 		for _, p := range c.Params {
 			r.SetPathValue(p.Key, p.Value)
 		}
-		middleware(http.HandlerFunc(x.next)).ServeHTTP(&x.response, r)
-		if !x.ran {
+		middleware(http.HandlerFunc(x.next)).ServeHTTP(c.Writer, r)
+		switch {
+		case !x.ran:
 			c.Abort()
-		}
-		if x.response.discard {
-			c.Writer.Header().Del(adapter.FieldOutcome)
+		case x.failed:
+			x.leaveToOuter()
 		}
 	}
 }
 
 // An exchange is a request on its way through the middleware.
 type exchange struct {
-	c        *gin.Context
-	request  *http.Request      // as the outer handlers see it
-	writer   gin.ResponseWriter // as the outer handlers see it
-	response response
-	ran      bool // the middleware has called the next handler
+	c       *gin.Context
+	request *http.Request      // as the outer handlers see it
+	writer  gin.ResponseWriter // as the outer handlers see it
+	ran     bool               // the middleware has called the next handler
+	failed  bool               // an outer handler answers the request
+	status  int                // the status that the handler has set for that
 }
 
 // next runs the handlers that follow, with the middleware's request and writer.
@@ -64,27 +64,33 @@ func (x *exchange) next(w http.ResponseWriter, r *http.Request) {
 	inner := &writer{ResponseWriter: x.writer, inner: w, status: http.StatusOK, size: unwritten}
 	c.Request, c.Writer = r, inner
 	defer func() { c.Request, c.Writer = x.request, x.writer }() // also after a panic
-	failed := len(c.Errors)
+	errors := len(c.Errors)
 	c.Next()
-	if len(c.Errors) > failed && !inner.Written() {
-		x.leaveToOuter(w, inner.status, c.Errors.Last().Err)
+	if len(c.Errors) > errors && !inner.Written() {
+		x.failed, x.status = true, inner.status
+		fail(w, c.Errors.Last().Err)
 		return
 	}
 	inner.WriteHeaderNow()
 }
 
-// leaveToOuter ends a request whose handler reported an error and wrote nothing: an outer
-// handler may answer it. The middleware sees a response that it does not keep, and that is
-// not sent.
-func (x *exchange) leaveToOuter(w http.ResponseWriter, status int, err error) {
-	x.response.discard = true
+// fail answers a request whose handler reported an error and wrote nothing. The middleware does
+// not keep this response, and gin does not send it yet: an outer handler may write another one.
+func fail(w http.ResponseWriter, err error) {
 	outcome := "unknown"
 	if guard.Classify(err) == guard.ClassNotSent {
 		outcome = "not-executed"
 	}
 	w.Header().Set(adapter.FieldOutcome, outcome)
 	w.WriteHeader(http.StatusInternalServerError)
-	x.writer.WriteHeader(status) // gin sends it at the end, unless an outer handler sets another one
+}
+
+// leaveToOuter removes what remains of the response of fail.
+func (x *exchange) leaveToOuter() {
+	h := x.writer.Header()
+	h.Del(adapter.FieldOutcome)
+	h.Del("Content-Length")
+	x.writer.WriteHeader(x.status) // gin sends it at the end, unless an outer handler sets another one
 }
 
 // User is [interlockhttp.User] for a function that reads gin's context, where authentication

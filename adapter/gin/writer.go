@@ -80,36 +80,3 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Unwrap returns the middleware's writer, for [http.ResponseController].
 func (w *writer) Unwrap() http.ResponseWriter { return w.inner }
-
-// A response is the writer of the middleware. It writes to gin, unless the response is
-// left to an outer handler.
-type response struct {
-	gin.ResponseWriter
-	discard bool
-}
-
-// WriteHeader implements [http.ResponseWriter].
-func (w *response) WriteHeader(status int) {
-	if w.discard {
-		w.Header().Del("Content-Length") // of the response that is not sent
-		return
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// WriteHeaderNow implements [gin.ResponseWriter].
-func (w *response) WriteHeaderNow() {
-	if !w.discard {
-		w.ResponseWriter.WriteHeaderNow()
-	}
-}
-
-// Flush implements [http.Flusher].
-func (w *response) Flush() {
-	if !w.discard {
-		w.ResponseWriter.Flush()
-	}
-}
-
-// Unwrap returns gin's writer, for [http.ResponseController].
-func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -259,6 +259,9 @@ var outcomeCases = []testCase{
 		s.wantStatus("first", first, http.StatusInternalServerError, "")
 		if s.framework.OuterErrors {
 			s.wantStatus("again", again, http.StatusConflict, interlockhttp.OutcomeUnknown)
+			if !strings.Contains(first.body, errStock.Error()) {
+				s.Errorf("got the body %q, want that of the outer handler", first.body)
+			}
 			if first.header.Get("Idempotency-Stored") != "false" {
 				s.Errorf("Idempotency-Stored: got %q, want false", first.header.Get("Idempotency-Stored"))
 			}

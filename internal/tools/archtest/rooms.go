@@ -62,6 +62,10 @@ var Product = []Room{
 	{"gateway", "the reverse proxy", []string{"gateway/config", "observe/logs", "internal/histogram", "internal/trace", "rule", "interlockhttp", "guard", ".", "engine"}, http},
 	{"gateway/metrics", "the metrics of the reverse proxy", []string{"gateway", "observe/prom"}, []string{"gateway/config", "rule", "guard", "."}},
 	{"gateway/admin", "the API for operators", []string{"gateway", "observe/logs", "gateway/config", "engine/standby", "doctor", "interlockhttp", "guard", ".", "engine"}, http},
+	{"adapter/...", "one framework, queue or scheduler each", []string{"internal/adapter/...", "interlockhttp", "guard", "."}, []string{"internal/testing/...", "interlocktest/...", "internal/adapter/...", "adapter/...", "engine/redisengine", "engine/memory", "engine/enginetest", "interlockhttp", "guard", "engine", "."}},
+	{"internal/adapter", "what the adapters of HTTP frameworks share", nil, nil},
+	{"internal/adapter/rpc", "guarded calls: what the adapters of RPC frameworks share", []string{"interlockhttp", "guard", ".", "internal/backoff"}, []string{"interlocktest"}},
+	{"internal/adapter/consume", "guarded messages: what the adapters of queues share", []string{"guard"}, []string{"interlocktest", "engine"}},
 	{"observe/prom", "metrics for Prometheus", []string{"woven", "guard", ".", "engine", "internal/histogram"}, []string{"engine/memory"}},
 	{"observe/otel", "spans and metrics for OpenTelemetry", []string{"guard", ".", "engine", "internal/histogram", "internal/trace"}, []string{"engine/enginetest", "engine/memory"}},
 	{"cmd/interlock/...", "the command: proxy, demo, doctor, exec, weaving", []string{"..."}, nil},
@@ -71,6 +75,10 @@ var Product = []Room{
 var Proof = []Room{
 	{"engine/enginetest", "the laws that every engine keeps", []string{"engine"}, []string{"engine/memory"}},
 	{"engine/enginetest/history", "a linearizability checker", nil, nil},
+	{"interlocktest/httpconformance", "what every adapter of an HTTP framework must do", []string{"interlocktest", "interlockhttp", "guard", "engine", "."}, nil},
+	{"internal/adapter/consume/consumetest", "what every adapter of a queue must do", []string{"interlocktest", "internal/adapter/consume", "guard", "."}, nil},
+	{"adapter/extproc/envoytest", "a client that speaks to adapter/extproc as Envoy does", nil, nil},
+	{"examples/...", "programs to start from, one per directory", []string{"adapter/...", "engine/redisengine", "interlockhttp", "guard", "engine", "."}, []string{"internal/testing/child"}},
 	{"interlocktest", "an engine that fails on command, for users' tests", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},
 	{"internal/testing/...", "servers, networks with faults, users outside of this repository", []string{"internal/..."}, nil},
 	{"internal/tools/...", "the checks of this repository, and mutants", []string{"internal/..."}, nil},
@@ -82,7 +90,7 @@ var Proof = []Room{
 // testers lists the packages that may import testing outside of a test. In any other
 // package it would add its flags to users' programs.
 var testers = []string{
-	"engine/enginetest", "interlocktest", "internal/testing/redistest", "internal/testing/postgrestest", "internal/testing/etcdtest",
+	"engine/enginetest", "interlocktest", "interlocktest/httpconformance", "internal/adapter/consume/consumetest", "adapter/extproc/envoytest", "internal/testing/redistest", "internal/testing/postgrestest", "internal/testing/etcdtest",
 	"internal/testing/zookeepertest", "internal/testing/mysqltest", "internal/testing/faultnet", "internal/testing/child",
 }
 
