@@ -176,6 +176,9 @@ func TestATaskThatMustNotRunIsArchived(t *testing.T) {
 	var reasons []string
 	for _, task := range tasks {
 		reasons = append(reasons, task.LastErr)
+		if task.Retried != 0 {
+			t.Errorf("the task was retried %d times before: %s", task.Retried, task.LastErr)
+		}
 	}
 	if all := strings.Join(reasons, "\n"); !strings.Contains(all, "another payload") || !strings.Contains(all, "has no ID") {
 		t.Errorf("the reasons are %s", all)

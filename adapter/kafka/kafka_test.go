@@ -262,6 +262,41 @@ func TestARebalanceWhileHandlersRun(t *testing.T) {
 	}
 }
 
+// Run returns after the running handler, and has committed its record by then.
+func TestRunCommitsTheLastRecord(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	entered, leave := make(chan none), make(chan none)
+	c, err := interlockkafka.New(interlocktest.Guard[none](interlocktest.New(t), policy), func(context.Context, *kgo.Record) error {
+		close(entered)
+		<-leave
+		return nil
+	}, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := b.client(t, append(c.Options(), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(time.Hour))...)
+	ctx, shutDown := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, cl) }()
+	b.Send(t, consumetest.Message{Payload: "one book"})
+	<-entered
+	shutDown()
+	select {
+	case err := <-ended:
+		t.Errorf("Run returned %v while the handler ran", err)
+	case <-time.After(300 * time.Millisecond): // lets the shutdown begin; it proves nothing
+	}
+	close(leave)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := b.Unsettled(t); n != 0 {
+		t.Errorf("%d records are not committed", n)
+	}
+}
+
 func TestParked(t *testing.T) {
 	t.Parallel()
 	b := open(t)
