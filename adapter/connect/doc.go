@@ -9,7 +9,7 @@
 // A client sends a key in the header Idempotency-Key, and repeats a call with the same key; see
 // [ClientInterceptor].
 //
-// # What is guarded
+// # Guarded procedures
 //
 // [Once] and [Submit] guard unary procedures. They leave out those with idempotency_level =
 // NO_SIDE_EFFECTS, and the services of health checks and reflection; [Procedures] lists others.

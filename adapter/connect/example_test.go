@@ -21,10 +21,11 @@ import (
 func Example() {
 	client := interlock.New(nil) // or an engine such as Redis
 	orders := interlockconnect.Must(interlockconnect.Once(client, guard.Policy{Name: "order"}, interlockconnect.User(signedIn)))
-	pay := interlockconnect.Must(interlockconnect.Lock(client, "pay", interlockconnect.By((*wrapperspb.StringValue).GetValue), interlockconnect.Procedures("/shop.Orders/Pay")))
-	calls := interlockconnect.Must(interlockconnect.Limit(client, "calls", 100, interlock.Sliding(time.Minute), interlockconnect.Func(func(ctx context.Context, _ any) (string, error) {
-		return signedIn(ctx), nil
-	})))
+	calls := interlockconnect.Must(interlockconnect.Limit(client, "calls", 100, interlock.Sliding(time.Minute),
+		interlockconnect.Func(func(ctx context.Context, _ any) (string, error) { return signedIn(ctx), nil })))
+	pay := interlockconnect.Must(interlockconnect.Lock(client, "pay",
+		interlockconnect.By((*wrapperspb.StringValue).GetValue), interlockconnect.Procedures("/shop.Orders/Pay")))
+
 	mux := http.NewServeMux()
 	mux.Handle("/shop.Orders/Create", connect.NewUnaryHandler("/shop.Orders/Create", place, connect.WithInterceptors(orders, calls, pay)))
 }

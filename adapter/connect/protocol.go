@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/adapter/rpc"
 )
 
-// protocol is what package rpc needs to know about Connect.
+// protocol tells package rpc about Connect.
 type protocol struct{}
 
 // Method implements [rpc.Protocol].

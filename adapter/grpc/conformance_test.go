@@ -455,6 +455,8 @@ func TestSubmitRefusesRepeats(t *testing.T) {
 	}
 	call(t, conn, pay, "tea").succeeded(t, "tea 2", false)
 	call(t, conn, create, "coffee").succeeded(t, "coffee 3", false)
+	call(t, conn, create, "tea", "x-tenant-id", "2").succeeded(t, "tea 4", false)
+	call(t, conn, create, "tea", "user", "ben").succeeded(t, "tea 5", false)
 }
 
 func TestALimitInsideOfOnce(t *testing.T) {
@@ -494,6 +496,32 @@ func TestALockRunsOneCallAtATime(t *testing.T) {
 	runs.Times(50)
 	runs.Alone()
 	call(t, conn, pay, "").is(t, codes.InvalidArgument, "key_missing")
+}
+
+// A call that an inner lock refuses has done nothing, although its status is ABORTED.
+func TestALockInsideOfOnce(t *testing.T) {
+	client := newClient(t)
+	lock := interlockgrpc.Must(interlockgrpc.Lock(client, "pay", interlockgrpc.By((*stringValue).GetValue), interlockgrpc.Locking(interlock.Wait(0))))
+	entered, leave := make(chan struct{}), make(chan struct{})
+	conn := serve(t, orders(func(_ context.Context, text string) (string, error) {
+		entered <- struct{}{}
+		<-leave
+		return text, nil
+	}, nil), grpc.ChainUnaryInterceptor(once(t, client, guard.Policy{}).Unary, lock.Unary))
+	first, second := make(chan reply), make(chan reply)
+	go func() { first <- call(t, conn, pay, "order-1", key, "1") }()
+	<-entered
+	call(t, conn, pay, "order-1", key, "2").is(t, codes.Aborted, "locked")
+	leave <- struct{}{}
+	(<-first).succeeded(t, "order-1", false)
+	go func() { second <- call(t, conn, pay, "order-1", key, "2") }()
+	select {
+	case <-entered:
+		close(leave)
+		(<-second).succeeded(t, "order-1", false)
+	case r := <-second:
+		t.Errorf("the key is not free: %+v", r)
+	}
 }
 
 func TestStreams(t *testing.T) {

@@ -8,7 +8,7 @@
 // A client sends a key in the metadata idempotency-key, and repeats a call with the same key;
 // see [UnaryClientInterceptor].
 //
-// # What is guarded
+// # Guarded methods
 //
 // [Once] and [Submit] guard unary methods. They leave out methods whose descriptor says
 // idempotency_level = NO_SIDE_EFFECTS, and the services of health checks and reflection;

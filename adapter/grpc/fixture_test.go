@@ -184,7 +184,7 @@ func callWith(ctx context.Context, conn *grpc.ClientConn, method, text string, p
 
 const key = "idempotency-key"
 
-// reason returns the reason of the ErrorInfo; "" if there is none of ours.
+// reason returns the reason of our ErrorInfo; "" without one.
 func (r reply) reason() string {
 	for _, d := range status.Convert(r.err).Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == "interlock" {

@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/adapter/rpc"
 )
 
-// protocol is what package rpc needs to know about gRPC.
+// protocol tells package rpc about gRPC.
 type protocol struct{}
 
 // Method implements [rpc.Protocol].

@@ -10,7 +10,7 @@
 // A client sends a key in the header Idempotency-Key, and repeats a call with the same key; see
 // [Client].
 //
-// # What is guarded
+// # Guarded operations
 //
 // [Once] and [Submit] guard every operation, except over HTTP those with a method other than
 // POST and PATCH, and over both transports those whose descriptor says

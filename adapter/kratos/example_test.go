@@ -20,10 +20,11 @@ import (
 func Example() {
 	client := interlock.New(nil) // or an engine such as Redis
 	orders := interlockkratos.Must(interlockkratos.Once(client, guard.Policy{Name: "order"}, interlockkratos.User(signedIn)))
-	pay := interlockkratos.Must(interlockkratos.Lock(client, "pay", interlockkratos.By((*wrapperspb.StringValue).GetValue), interlockkratos.Operations("/shop.Orders/Pay")))
-	calls := interlockkratos.Must(interlockkratos.Limit(client, "calls", 100, interlock.Sliding(time.Minute), interlockkratos.Func(func(ctx context.Context, _ any) (string, error) {
-		return signedIn(ctx), nil
-	})))
+	calls := interlockkratos.Must(interlockkratos.Limit(client, "calls", 100, interlock.Sliding(time.Minute),
+		interlockkratos.Func(func(ctx context.Context, _ any) (string, error) { return signedIn(ctx), nil })))
+	pay := interlockkratos.Must(interlockkratos.Lock(client, "pay",
+		interlockkratos.By((*wrapperspb.StringValue).GetValue), interlockkratos.Operations("/shop.Orders/Pay")))
+
 	app := kratos.New(
 		kratos.Server(
 			khttp.NewServer(khttp.Middleware(recovery.Recovery(), orders.Server, calls, pay)),

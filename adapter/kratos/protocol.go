@@ -22,7 +22,7 @@ import (
 	"github.com/interlock-go/interlock/internal/adapter/rpc"
 )
 
-// protocol is what package rpc needs to know about kratos.
+// protocol tells package rpc about kratos.
 type protocol struct{}
 
 // Method implements [rpc.Protocol].

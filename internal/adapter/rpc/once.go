@@ -130,20 +130,22 @@ func (m *Middleware) identify(ctx context.Context, c *Call) (key guard.Key, ok b
 		s.OnKey(ctx, key)
 	}
 	if m.Keeps() {
-		key.Fingerprint, err = m.fingerprint(c)
+		if key.Fingerprint, err = m.fingerprint(c); err != nil {
+			return key, false, keyProblem(*s.source, err)
+		}
 	}
-	return key, err == nil, err
+	return key, true, nil
 }
 
 // fingerprint identifies the content of a call: its method, its message, and the fields that
 // name an account.
 func (m *Middleware) fingerprint(c *Call) (string, error) {
 	if c.Request == nil {
-		return "", keyProblem(Source{}, fmt.Errorf("%w: %s is a stream, which cannot be replayed: use Lock or Limit for it", errSetUp, c.Method))
+		return "", fmt.Errorf("%w: %s is a stream, which cannot be replayed: use Lock or Limit for it", errSetUp, c.Method)
 	}
 	name, data, err := m.protocol.Marshal(c.Request)
 	if err != nil {
-		return "", keyProblem(Source{}, fmt.Errorf("%w: %w", errSetUp, err))
+		return "", fmt.Errorf("%w: %w", errSetUp, err)
 	}
 	b := appendText(appendText(appendText(nil, c.Method), name), data)
 	for _, field := range m.settings.tenants {

@@ -1,6 +1,6 @@
-// Package rpc is what the adapters of RPC frameworks share. It knows no framework and no
-// Protocol Buffers: an adapter passes a [Call] and its handler, and gets a [Reply] to send.
-// What is guarded, and how, is decided by package guard, as for package interlockhttp.
+// Package rpc contains the code that the adapters of RPC frameworks share. It knows no
+// framework and no Protocol Buffers: an adapter passes a [Call] and its handler, and gets a
+// [Reply] to send. Package guard decides which calls run, as for package interlockhttp.
 package rpc
 
 import (

@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +11,7 @@ import (
 
 // A Source finds the key of a call. The zero value finds nothing and is refused.
 type Source struct {
-	name    string // what a client has to send
+	name    string // for the text of a problem
 	message bool   // needs the message, which a stream does not have at its start
 	shared  bool   // the key is chosen by the client
 	get     func(context.Context, *Middleware, *Call) (string, error)
@@ -40,12 +38,7 @@ func Header(name string) Source {
 // Content uses the message as its key.
 func Content() Source {
 	return Source{name: "a message", message: true, get: func(_ context.Context, m *Middleware, c *Call) (string, error) {
-		name, data, err := m.protocol.Marshal(c.Request)
-		if err != nil {
-			return "", err
-		}
-		sum := sha256.Sum256(appendText(appendText(appendText(nil, c.Method), name), data))
-		return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+		return m.fingerprint(c)
 	}}
 }
 
