@@ -140,7 +140,7 @@ func TestOutcomes(t *testing.T) {
 					if c.settle != 0 && !interlockconnect.Settle(ctx, c.settle) {
 						t.Error("Settle reported false")
 					}
-					if c.err == errPanic {
+					if errors.Is(c.err, errPanic) {
 						panic("boom")
 					}
 					return nil, c.err

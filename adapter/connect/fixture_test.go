@@ -10,7 +10,6 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -32,14 +31,14 @@ const (
 
 // registered describes the service, as generated code does.
 var registered = func() error {
-	message := proto.String(".google.protobuf.StringValue")
+	message := new(".google.protobuf.StringValue")
 	method := func(name string, stream bool) *descriptorpb.MethodDescriptorProto {
 		return &descriptorpb.MethodDescriptorProto{Name: &name, InputType: message, OutputType: message, ServerStreaming: &stream}
 	}
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
-		Name: proto.String("shop.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
+		Name: new("shop.proto"), Package: new("shop"), Syntax: new("proto3"),
 		Dependency: []string{"google/protobuf/wrappers.proto"},
-		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Orders"), Method: []*descriptorpb.MethodDescriptorProto{
+		Service: []*descriptorpb.ServiceDescriptorProto{{Name: new("Orders"), Method: []*descriptorpb.MethodDescriptorProto{
 			method("Create", false), method("Pay", false), method("Get", false), method("Watch", true),
 		}}},
 	}, protoregistry.GlobalFiles)

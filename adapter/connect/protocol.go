@@ -71,8 +71,7 @@ func (protocol) Code(err error) rpc.Code { return rpc.Code(connect.CodeOf(err)) 
 // MarshalError implements [rpc.Protocol].
 func (protocol) MarshalError(err error) ([]byte, error) {
 	s := &status.Status{Code: int32(connect.CodeOf(err)), Message: err.Error()}
-	var e *connect.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*connect.Error](err); ok {
 		s.Message = e.Message()
 		for _, d := range e.Details() {
 			s.Details = append(s.Details, &anypb.Any{TypeUrl: "type.googleapis.com/" + d.Type(), Value: d.Bytes()})
@@ -106,8 +105,7 @@ func addDetail(e *connect.Error, m proto.Message) error {
 
 // metaOf returns the header fields of an error.
 func metaOf(err error) (f fields) {
-	var e *connect.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*connect.Error](err); ok {
 		f.header = e.Meta()
 	}
 	return f
@@ -115,8 +113,7 @@ func metaOf(err error) (f fields) {
 
 // withMeta adds the header of a stored reply to its error.
 func withMeta(err error, header map[string][]string) error {
-	var e *connect.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*connect.Error](err); ok {
 		maps.Copy(e.Meta(), header)
 	}
 	return err

@@ -289,7 +289,7 @@ func TestOutcomes(t *testing.T) {
 				if c.settle != 0 && !interlockgrpc.Settle(ctx, c.settle) {
 					t.Error("Settle reported false")
 				}
-				if c.err == errPanic {
+				if errors.Is(c.err, errPanic) {
 					panic("boom")
 				}
 				return "done", c.err

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -34,15 +33,15 @@ const (
 
 // registered describes the service, as generated code does.
 var registered = func() error {
-	message := proto.String(".google.protobuf.StringValue")
+	message := new(".google.protobuf.StringValue")
 	method := func(name string, stream bool, level descriptorpb.MethodOptions_IdempotencyLevel) *descriptorpb.MethodDescriptorProto {
 		return &descriptorpb.MethodDescriptorProto{Name: &name, InputType: message, OutputType: message, ServerStreaming: &stream, ClientStreaming: &stream,
 			Options: &descriptorpb.MethodOptions{IdempotencyLevel: &level}}
 	}
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
-		Name: proto.String("shop.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
+		Name: new("shop.proto"), Package: new("shop"), Syntax: new("proto3"),
 		Dependency: []string{"google/protobuf/wrappers.proto"},
-		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Orders"), Method: []*descriptorpb.MethodDescriptorProto{
+		Service: []*descriptorpb.ServiceDescriptorProto{{Name: new("Orders"), Method: []*descriptorpb.MethodDescriptorProto{
 			method("Create", false, descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN),
 			method("Pay", false, descriptorpb.MethodOptions_IDEMPOTENT),
 			method("Get", false, descriptorpb.MethodOptions_NO_SIDE_EFFECTS),
@@ -184,15 +183,18 @@ func callWith(ctx context.Context, conn *grpc.ClientConn, method, text string, p
 
 const key = "idempotency-key"
 
-// reason returns the reason of our ErrorInfo; "" without one.
-func (r reply) reason() string {
+// info returns our ErrorInfo; nil without one.
+func (r reply) info() *errdetails.ErrorInfo {
 	for _, d := range status.Convert(r.err).Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == "interlock" {
-			return info.GetReason()
+			return info
 		}
 	}
-	return ""
+	return nil
 }
+
+// reason returns the reason of our ErrorInfo; "" without one.
+func (r reply) reason() string { return r.info().GetReason() }
 
 func (r reply) retryDelay() time.Duration {
 	for _, d := range status.Convert(r.err).Details() {

@@ -47,7 +47,7 @@ func newInterceptors(m *rpc.Middleware, err error) (Interceptors, error) {
 		return Interceptors{}, err
 	}
 	unary := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		return serveUnary(m, ctx, req, info, handler)
+		return serveUnary(ctx, m, req, info, handler)
 	}
 	stream := func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		c := newCall(ss.Context(), info.FullMethod, nil)

@@ -71,7 +71,7 @@ func Must[T any](v T, err error) T {
 // Unary is a [grpc.UnaryServerInterceptor]. Put it behind the interceptor that authenticates
 // the user.
 func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	return serveUnary(g.middleware, ctx, req, info, handler)
+	return serveUnary(ctx, g.middleware, req, info, handler)
 }
 
 // Guard returns the guard behind the interceptor, to look up keys and settle unknown outcomes.
@@ -100,7 +100,7 @@ const (
 func Settle(ctx context.Context, o Outcome) bool { return rpc.Settle(ctx, o) }
 
 // serveUnary answers a unary call.
-func serveUnary(m *rpc.Middleware, ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func serveUnary(ctx context.Context, m *rpc.Middleware, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c := newCall(ctx, info.FullMethod, req)
 	if !m.Applies(ctx, c) {
 		return handler(ctx, req)

@@ -109,8 +109,8 @@ func TestTheTextOfThePolicy(t *testing.T) {
 	go func() { first <- call(t, conn, create, "tea") }()
 	<-entered
 	for language, want := range map[string]string{"": "one moment", "fr": "one moment", "zh-CN,en;q=0.5": "请稍候"} {
-		if r := call(t, conn, create, "tea", "accept-language", language); status.Convert(r.err).Message() != want {
-			t.Errorf("%q: got %v", language, r.err)
+		if r := call(t, conn, create, "tea", "accept-language", language); status.Convert(r.err).Message() != want || r.info().GetMetadata()["same_key"] != "false" {
+			t.Errorf("%q: got %v with %v", language, r.err, r.info()) // without a kept reply, a retry would run again
 		}
 	}
 	close(leave)

@@ -135,7 +135,7 @@ func TestOutcomes(t *testing.T) {
 					if c.settle != 0 && !interlockkratos.Settle(ctx, c.settle) {
 						t.Error("Settle reported false")
 					}
-					if c.err == errPanic {
+					if errors.Is(c.err, errPanic) {
 						panic("boom")
 					}
 					return "done", c.err
@@ -217,7 +217,7 @@ func TestAnErrorOverHTTP(t *testing.T) {
 	}
 	start(t, server)
 	world.Fail()
-	req, _ := http.NewRequestWithContext(t.Context(), "POST", url.String()+"/orders", strings.NewReader(`"tea"`))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url.String()+"/orders", strings.NewReader(`"tea"`))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(key, "k")
 	resp, err := http.DefaultClient.Do(req)
@@ -226,7 +226,7 @@ func TestAnErrorOverHTTP(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	err = khttp.DefaultErrorDecoder(t.Context(), resp)
-	if e := errors.FromError(err); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" || e.Reason != "store_unavailable" {
+	if e := errors.FromError(err); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || e.Reason != "store_unavailable" {
 		t.Errorf("got %d, %v, %v", resp.StatusCode, resp.Header, err)
 	}
 }

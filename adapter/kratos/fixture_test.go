@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -38,15 +37,15 @@ const (
 
 // registered describes the service, as generated code does.
 var registered = func() error {
-	message := proto.String(".google.protobuf.StringValue")
+	message := new(".google.protobuf.StringValue")
 	method := func(name string, stream bool, level descriptorpb.MethodOptions_IdempotencyLevel) *descriptorpb.MethodDescriptorProto {
 		return &descriptorpb.MethodDescriptorProto{Name: &name, InputType: message, OutputType: message, ServerStreaming: &stream, ClientStreaming: &stream,
 			Options: &descriptorpb.MethodOptions{IdempotencyLevel: &level}}
 	}
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
-		Name: proto.String("shop.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
+		Name: new("shop.proto"), Package: new("shop"), Syntax: new("proto3"),
 		Dependency: []string{"google/protobuf/wrappers.proto"},
-		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Orders"), Method: []*descriptorpb.MethodDescriptorProto{
+		Service: []*descriptorpb.ServiceDescriptorProto{{Name: new("Orders"), Method: []*descriptorpb.MethodDescriptorProto{
 			method("Create", false, descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN),
 			method("Pay", false, descriptorpb.MethodOptions_IDEMPOTENT),
 			method("Get", false, descriptorpb.MethodOptions_NO_SIDE_EFFECTS),

@@ -118,7 +118,7 @@ func run(ctx context.Context, server *http.Server, w io.Writer) error {
 		return err
 	}
 	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
+	defer server.Close() //nolint:errcheck // the program ends
 	url := "http://" + listener.Addr().String() + create
 
 	key := interlockconnect.NewKey()
@@ -163,7 +163,7 @@ func post(ctx context.Context, w io.Writer, url, key, body string) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	var answer map[string]any
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
 		return err

@@ -56,7 +56,7 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	client := interlock.New(engine)
-	defer client.Close(ctx)
+	defer client.Close(ctx) //nolint:errcheck // the program ends
 
 	orders, err := interlockgrpc.Once(client, guard.Policy{Name: "order"}, interlockgrpc.User(user))
 	if err != nil {
@@ -77,13 +77,13 @@ func run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // the program ends
 	retrying, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(interlockgrpc.UnaryClientInterceptor()))
 	if err != nil {
 		return err
 	}
-	defer retrying.Close()
+	defer retrying.Close() //nolint:errcheck // the program ends
 
 	key, other := interlockgrpc.NewKey(), interlockgrpc.NewKey()
 	fmt.Fprintln(w, "the first call:", call(withKey(ctx, key), conn, "tea"))

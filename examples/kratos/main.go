@@ -124,7 +124,7 @@ func run(ctx context.Context, server *khttp.Server, w io.Writer) error {
 		return err
 	}
 	go func() { _ = server.Start(ctx) }()
-	defer server.Close()
+	defer server.Close() //nolint:errcheck // the program ends
 
 	key := interlockkratos.NewKey()
 	for _, r := range []struct{ key, body string }{{key, `{"item":"tea"}`}, {key, `{"item":"tea"}`}, {key, `{"item":"coffee"}`}, {"", `{"item":"tea"}`}} {
@@ -136,7 +136,7 @@ func run(ctx context.Context, server *khttp.Server, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer client.Close() //nolint:errcheck // the program ends
 	item, err := structpb.NewStruct(map[string]any{"item": "tea"})
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func post(ctx context.Context, w io.Writer, url, key, body string) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	var answer map[string]any
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
 		return err

@@ -188,7 +188,7 @@ func (m *Middleware) settle(claim *guard.Claim[*Reply], r *Reply, o Outcome) boo
 	case interlockhttp.Kept:
 		err = claim.Complete(m.storable(r))
 	case interlockhttp.Private:
-		err = claim.Complete(&Reply{omitted: private})
+		_ = claim.Complete(&Reply{omitted: private})
 		return false
 	case interlockhttp.NotExecuted:
 		_ = claim.Free() // if it fails, the claim expires and its outcome is unknown

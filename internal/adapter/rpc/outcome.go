@@ -37,8 +37,6 @@ const (
 // An Outcome is what a handler did, if its error does not say it.
 type Outcome = interlockhttp.Outcome
 
-const byError Outcome = 0 // the handler's error decides
-
 // outcomeClosed replaces the outcome once the handler has returned.
 const outcomeClosed = 1 << 8
 
@@ -116,7 +114,7 @@ func (m *Middleware) outcome(err error, declared Outcome) Outcome {
 	if err != nil {
 		code = m.protocol.Code(err)
 	}
-	outcome := cmp.Or(declared, m.errorOutcome(err, code))
+	outcome := cmp.Or(declared, m.errorOutcome(err, code)) // zero means that the handler has set none
 	switch {
 	case outcome != interlockhttp.Failed:
 		return outcome

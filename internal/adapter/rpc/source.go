@@ -113,13 +113,14 @@ func parseKey(value string) (string, error) {
 func unescape(s string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' {
+		switch s[i] {
+		case '"':
+			return "", false
+		case '\\':
 			i++
 			if i == len(s) || s[i] != '"' && s[i] != '\\' {
 				return "", false
 			}
-		} else if s[i] == '"' {
-			return "", false
 		}
 		b.WriteByte(s[i])
 	}
