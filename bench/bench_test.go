@@ -105,6 +105,21 @@ func TestMiddlewareIsComparedWithOthers(t *testing.T) {
 	}
 }
 
+func TestAdaptersAreComparedWithTheirFrameworks(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short", "-parts", "adapters", "-g", "1"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, row := range []string{onceRow, "gin" + guardedSuffix, "echo" + guardedSuffix, "go-zero" + guardedSuffix, "Hertz" + guardedSuffix, "fiber" + guardedSuffix, fiberRow, gozeroLockRow, gozeroRedisRow} {
+		if !strings.Contains(out.String(), "| "+row+" |") {
+			t.Errorf("no row %q in\n%s", row, &out)
+		}
+	}
+	if strings.Contains(out.String(), "failed") {
+		t.Errorf("a contender failed:\n%s", &out)
+	}
+}
+
 // contender.sends is a list written by hand. TestSends uses MONITOR to check it. MONITOR
 // marks commands that a script ran, so they can be left out.
 func TestSends(t *testing.T) {

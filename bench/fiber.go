@@ -9,14 +9,27 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// fiberContender returns a fiber handler, with or without fiber's idempotency middleware. The
-// middleware requires keys of 36 characters. It has no user scope and no fingerprint, and
-// works in one process.
-func fiberContender(name string, guarded bool) contender {
+// What stands before the handler in fiber.
+const (
+	bareFiber       = iota
+	guardedFiber    // our Once
+	idempotentFiber // fiber's idempotency middleware
+)
+
+// fiberContender returns a fiber handler. fiber's idempotency middleware requires keys of 36
+// characters. It has no user scope and no fingerprint, and works in one process.
+func fiberContender(name string, before int) contender {
 	return contender{name: name, open: func(context.Context, string) (locks, error) {
 		app := fiber.New()
-		if guarded {
+		end := func() {}
+		switch before {
+		case idempotentFiber:
 			app.Use(idempotency.New(idempotency.Config{Lifetime: resultRetention}))
+		case guardedFiber:
+			var err error
+			if end, err = newGuardedFiber(app); err != nil {
+				return locks{}, err
+			}
 		}
 		app.Post("/orders", func(c fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
@@ -24,7 +37,7 @@ func fiberContender(name string, guarded bool) contender {
 		})
 		h, next := app.Handler(), uniqueNames()
 		requests := sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
-		return locks{close: func() { _ = app.Shutdown() }, cycle: func(context.Context, string) error {
+		return locks{close: func() { end(); _ = app.Shutdown() }, cycle: func(context.Context, string) error {
 			c := requests.Get().(*fasthttp.RequestCtx)
 			defer requests.Put(c)
 			c.Request.Reset()

@@ -44,8 +44,8 @@ func inProcess() []contender {
 			return http.HandlerFunc(sell), func() {}, nil
 		}),
 		handlerContender(onceRow, nil, func(context.Context, string) (http.Handler, func(), error) { return once(memory.New()) }),
-		fiberContender(fiberBareRow, false),
-		fiberContender(fiberRow, true),
+		fiberContender(fiberBareRow, bareFiber),
+		fiberContender(fiberRow, idempotentFiber),
 	}
 }
 

@@ -92,7 +92,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	var (
 		brief  = flags.Bool("short", false, "measure for a few seconds only, to check that everything runs")
 		file   = flags.String("o", "", "also write the tables to a `file`")
-		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,gateway,quorum,woven,observe,engines", "the `parts` to measure")
+		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,adapters,gateway,quorum,woven,observe,engines", "the `parts` to measure")
 		only   = flags.String("only", "", "measure only contenders whose name contains one of these `substrings`, separated by semicolons")
 		g      = flags.String("g", "", "numbers of goroutines, such as 1,16,256")
 		n      = flags.String("n", "", "numbers of waiters for one key, such as 2,64,256")
@@ -253,6 +253,11 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 			if err := p.measureHTTP(ctx, out, s, g, &b); err != nil {
 				return err
 			}
+		}
+	}
+	if slices.Contains(parts, "adapters") {
+		if err := p.measureAdapters(ctx, out, s); err != nil {
+			return err
 		}
 	}
 	if slices.Contains(parts, "gateway") {

@@ -91,7 +91,13 @@ var onceCases = []testCase{
 		s.wantRuns(0)
 	}},
 	{"keys and users outlive the buffers of their requests", func(s *suite) {
-		p := charge
+		var mu sync.Mutex
+		var keys []guard.Key
+		keep := interlockhttp.OnKey(func(_ *http.Request, k guard.Key) {
+			mu.Lock()
+			defer mu.Unlock()
+			keys = append(keys, k)
+		})
 		s.serve("/orders/:id", func(x Exchange) error {
 			body, err := x.Body()
 			if err != nil {
@@ -99,7 +105,7 @@ var onceCases = []testCase{
 			}
 			x.SetHeader("X-Body", body)
 			return x.Send(http.StatusOK, "got "+body+" for "+x.Param("id"))
-		}, s.once(p, interlockhttp.Key(s.framework.Order)))
+		}, s.once(charge, keep, interlockhttp.Key(s.framework.Order)))
 		s.transport.MaxConnsPerHost = 1 // one connection, whose buffers are reused
 		request := func(i int) call {
 			n := fmt.Sprintf("%03d", i)
@@ -117,6 +123,11 @@ var onceCases = []testCase{
 			}
 		}
 		s.wantRuns(50)
+		for i, k := range keys {
+			if n := fmt.Sprintf("%03d", i%50); k.User != "user-"+n || k.ID != "key-"+n {
+				s.Fatalf("the key of request %d became %q of %q", i, k.ID, k.User)
+			}
+		}
 	}},
 	{"one key for two contents is refused", func(s *suite) {
 		s.serve("/orders", s.created, s.once(charge))
