@@ -531,6 +531,9 @@ func TestStreams(t *testing.T) {
 	byMessage := interlockgrpc.Must(interlockgrpc.Lock(client, "message", interlockgrpc.By((*stringValue).GetValue)))
 	stream := func(ss grpc.ServerStream) error {
 		defer runs.Enter()()
+		if !interlockgrpc.Settle(ss.Context(), interlockgrpc.Kept) {
+			t.Error("the context of the stream is not that of the limit")
+		}
 		for m := new(stringValue); ; {
 			if err := ss.RecvMsg(m); err != nil {
 				return nil

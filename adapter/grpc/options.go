@@ -55,6 +55,13 @@ func NotExecutedOn(list ...codes.Code) Option {
 	}
 }
 
+// Fingerprint sets which content of a message must be equal when a key is reused, for messages
+// with a field that differs between two tries, such as a time. Default: the whole message. If a
+// release changes the function, repeats of earlier calls count as mismatches.
+func Fingerprint(of func(message any) []byte) Option {
+	return func(s *rpc.Settings) { s.SetFingerprint(of) }
+}
+
 // FingerprintMetadata sets the metadata that distinguish calls with one key: the same key with
 // another value is refused. Default: fields that name an account, such as x-tenant-id; see
 // interlockhttp.DefaultFingerprintHeaders. Called without names, it ignores all metadata.

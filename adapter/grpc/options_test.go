@@ -48,6 +48,7 @@ func TestMistakesAreFoundAtSetUp(t *testing.T) {
 		"a stream cannot be replayed":          onceErr(order, signedIn, interlockgrpc.Methods(watch)),
 		"MinKey(0)":                            onceErr(order, signedIn, interlockgrpc.MinKey(0)),
 		"MaxReply(-1)":                         onceErr(order, signedIn, interlockgrpc.MaxReply(-1)),
+		"Fingerprint(nil)":                     onceErr(order, signedIn, interlockgrpc.Fingerprint(nil)),
 		"NotExecutedOn(0)":                     onceErr(order, signedIn, interlockgrpc.NotExecutedOn(codes.OK)),
 		"Key: the source is empty":             onceErr(order, signedIn, interlockgrpc.Key(interlockgrpc.Source{})),
 		"Locking: the option is only for Lock": onceErr(order, signedIn, interlockgrpc.Locking(interlock.Wait(0))),
@@ -91,6 +92,17 @@ func TestOptions(t *testing.T) {
 	if len(seen) != 3 || seen[0] != (guard.Key{User: "anna", Route: create, ID: "12"}) || seen[2].Route != pay {
 		t.Errorf("keys: %+v", seen)
 	}
+}
+
+func TestFingerprint(t *testing.T) {
+	conn := serveGuarded(t, guard.Policy{}, func(_ context.Context, text string) (string, error) { return text, nil },
+		interlockgrpc.Fingerprint(func(message any) []byte {
+			item, _, _ := strings.Cut(message.(*stringValue).GetValue(), " at ")
+			return []byte(item)
+		}))
+	call(t, conn, create, "tea at 9:00", key, "k").succeeded(t, "tea at 9:00", false)
+	call(t, conn, create, "tea at 9:01", key, "k").succeeded(t, "tea at 9:00", true)
+	call(t, conn, create, "milk at 9:01", key, "k").is(t, codes.FailedPrecondition, "key_reused")
 }
 
 func TestTheTextOfThePolicy(t *testing.T) {

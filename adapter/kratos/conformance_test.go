@@ -232,7 +232,7 @@ func TestAnErrorOverHTTP(t *testing.T) {
 }
 
 func TestTheClientRetriesWithOneKey(t *testing.T) {
-	for kind, serve := range map[string]func(*testing.T, handler, []middleware.Middleware, ...middleware.Middleware) caller{"http": serveHTTP, "grpc": serveGRPC} {
+	for kind, serve := range transports {
 		t.Run(kind, func(t *testing.T) {
 			var keys []string
 			fails := 2

@@ -121,12 +121,15 @@ type reply struct {
 // A caller makes calls over one of the transports, with header fields in pairs.
 type caller func(ctx context.Context, operation, text string, pairs ...string) reply
 
+// transports serve a handler behind middlewares, for a client with other ones.
+var transports = map[string]func(t testing.TB, h handler, ms []middleware.Middleware, clients ...middleware.Middleware) caller{"http": serveHTTP, "grpc": serveGRPC}
+
 // onBoth runs a test over both transports, with these middlewares.
 func onBoth(t *testing.T, test func(t *testing.T, newCaller func(h handler, ms ...middleware.Middleware) caller)) {
 	if registered != nil {
 		t.Fatal(registered)
 	}
-	for kind, serve := range map[string]func(*testing.T, handler, []middleware.Middleware, ...middleware.Middleware) caller{"http": serveHTTP, "grpc": serveGRPC} {
+	for kind, serve := range transports {
 		t.Run(kind, func(t *testing.T) {
 			test(t, func(h handler, ms ...middleware.Middleware) caller {
 				return serve(t, h, append([]middleware.Middleware{recovery.Recovery()}, ms...))
@@ -150,7 +153,7 @@ func start(t testing.TB, s transport.Server) {
 	})
 }
 
-func serveHTTP(t *testing.T, h handler, ms []middleware.Middleware, clients ...middleware.Middleware) caller {
+func serveHTTP(t testing.TB, h handler, ms []middleware.Middleware, clients ...middleware.Middleware) caller {
 	server := httpServer(h, khttp.Middleware(ms...), khttp.Timeout(time.Minute))
 	url, err := server.Endpoint()
 	if err != nil {
@@ -183,7 +186,7 @@ func httpCaller(t testing.TB, address string, clients ...middleware.Middleware) 
 	}
 }
 
-func serveGRPC(t *testing.T, h handler, ms []middleware.Middleware, clients ...middleware.Middleware) caller {
+func serveGRPC(t testing.TB, h handler, ms []middleware.Middleware, clients ...middleware.Middleware) caller {
 	server := grpcServer(h, kgrpc.Middleware(ms...), kgrpc.Timeout(time.Minute))
 	url, err := server.Endpoint()
 	if err != nil {

@@ -21,6 +21,8 @@ type Settings struct {
 	Locking  []interlock.Option
 	OnKey    func(context.Context, guard.Key)
 
+	fingerprint func(message any) []byte // nil for the whole message
+
 	adapter     string // the package, for errors
 	source      *Source
 	methods     map[string]bool // nil for the default
@@ -90,6 +92,14 @@ func (s *Settings) SetOperations(names []string) {
 	}
 }
 
+// SetFingerprint sets which content of a message must be equal when a key is reused.
+func (s *Settings) SetFingerprint(of func(message any) []byte) {
+	if of == nil {
+		s.Reject("Fingerprint(nil): leave the option out for the whole message")
+	}
+	s.fingerprint = of
+}
+
 // SetMinKey sets the minimum length of a key.
 func (s *Settings) SetMinKey(n int) {
 	if n < 1 || n > maxKey {
@@ -152,7 +162,7 @@ func (s *Settings) rejectGuardOptions() {
 		set  bool
 	}{
 		{"User", s.User != nil}, {"Key", s.source != nil}, {"MinKey", s.minKey != 0}, {"MaxReply", s.maxReply != defaultMaxReply},
-		{"NotExecutedOn", s.notExecuted != nil}, {"OnKey", s.OnKey != nil}, {"Guarding", s.Guarding != nil},
+		{"NotExecutedOn", s.notExecuted != nil}, {"OnKey", s.OnKey != nil}, {"Fingerprint", s.fingerprint != nil}, {"Guarding", s.Guarding != nil},
 	} {
 		if o.set {
 			s.Reject("%s: the option is only for Once and Submit", o.name)
