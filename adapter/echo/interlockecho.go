@@ -43,6 +43,7 @@ func Wrap(middleware func(http.Handler) http.Handler) echo.MiddlewareFunc {
 			for _, p := range c.PathValues() {
 				r.SetPathValue(p.Name, p.Value)
 			}
+			defer adapter.CopyBack(request, r)
 			middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				c.SetRequest(r)
 				c.SetResponse(echo.NewResponse(w, c.Logger()))

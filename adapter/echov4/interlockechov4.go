@@ -43,6 +43,7 @@ func Wrap(middleware func(http.Handler) http.Handler) echo.MiddlewareFunc {
 			for i, name := range c.ParamNames() {
 				r.SetPathValue(name, c.ParamValues()[i])
 			}
+			defer adapter.CopyBack(request, r)
 			middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				c.SetRequest(r)
 				c.SetResponse(echo.NewResponse(w, c.Echo()))

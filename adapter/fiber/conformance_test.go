@@ -62,6 +62,7 @@ func serve(t testing.TB, routes []httpconformance.Route) string {
 }
 
 func serveWith(t testing.TB, config fiber.Config, routes []httpconformance.Route) string {
+	config.BodyLimit = 64 << 20
 	app := fiber.New(config)
 	app.Use(recover.New(), outer)
 	for _, route := range routes {
@@ -106,6 +107,14 @@ func (x exchange) Context() context.Context     { return x.c.Context() }
 func (x exchange) Param(name string) string     { return x.c.Params(name) }
 func (x exchange) SetHeader(name, value string) { x.c.Set(name, value) }
 func (x exchange) Body() (string, error)        { return string(x.c.Body()), nil }
+
+func (x exchange) File(name string) (int64, error) {
+	file, err := x.c.FormFile(name)
+	if err != nil {
+		return 0, err
+	}
+	return file.Size, nil
+}
 
 func (x exchange) Send(status int, body string) error {
 	return x.c.Status(status).SendString(body)

@@ -44,6 +44,7 @@ func Wrap(middleware func(http.Handler) http.Handler) fiber.Handler {
 		x := exchange{c: c, body: body}
 		w := adapter.NewMemory(header(c))
 		middleware(http.HandlerFunc(x.next)).ServeHTTP(w, r)
+		w.End()
 		setHeader(c, w.Header())
 		c.Status(w.Status)
 		if !x.kept {

@@ -86,6 +86,14 @@ func (x exchange) Body() (string, error) {
 	return string(body), err
 }
 
+func (x exchange) File(name string) (int64, error) {
+	file, err := x.c.FormFile(name)
+	if err != nil {
+		return 0, err
+	}
+	return file.Size, nil
+}
+
 func (x exchange) Send(status int, body string) error {
 	if body == "" {
 		x.c.Status(status) // gin sends it after the last handler

@@ -37,6 +37,7 @@ func Wrap(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 		for _, p := range c.Params {
 			r.SetPathValue(p.Key, p.Value)
 		}
+		defer adapter.CopyBack(c.Request, r)
 		middleware(http.HandlerFunc(x.next)).ServeHTTP(c.Writer, r)
 		switch {
 		case !x.ran:

@@ -54,7 +54,9 @@ func wrap(middleware func(http.Handler) http.Handler, route string, next http.Ha
 	h := middleware(next)
 	return func(w http.ResponseWriter, r *http.Request) {
 		vars := pathvar.Vars(r)
+		original := r
 		r = r.WithContext(r.Context()) // a copy, since the outer handlers keep theirs
+		defer adapter.CopyBack(original, r)
 		if route != "" {
 			r.Pattern = adapter.Pattern(route)
 		}

@@ -77,7 +77,7 @@ func serveWith(t testing.TB, routes []httpconformance.Route, opts ...config.Opti
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	opts = append(opts, server.WithListener(listener), server.WithHostPorts(address), server.WithExitWaitTime(10*time.Millisecond), server.WithDisablePrintRoute(true))
+	opts = append(opts, server.WithListener(listener), server.WithHostPorts(address), server.WithExitWaitTime(10*time.Millisecond), server.WithDisablePrintRoute(true), server.WithMaxRequestBodySize(64<<20))
 	h := server.New(opts...)
 	h.Use(recovery.Recovery(), outer)
 	for _, route := range routes {
@@ -133,6 +133,14 @@ func (x exchange) SetHeader(name, value string) { x.c.Header(name, value) }
 func (x exchange) Body() (string, error) {
 	body, err := x.c.Body()
 	return string(body), err
+}
+
+func (x exchange) File(name string) (int64, error) {
+	file, err := x.c.FormFile(name)
+	if err != nil {
+		return 0, err
+	}
+	return file.Size, nil
 }
 
 func (x exchange) Send(status int, body string) error {

@@ -47,6 +47,7 @@ func Wrap(middleware func(http.Handler) http.Handler) app.HandlerFunc {
 		x := exchange{c: c, body: body}
 		w := adapter.NewMemory(header(c))
 		middleware(http.HandlerFunc(x.next)).ServeHTTP(w, r)
+		w.End()
 		x.send(w)
 		if !x.ran {
 			c.Abort()

@@ -58,6 +58,7 @@ type Exchange interface {
 	Context() context.Context // the context of the request, for databases and the like
 	Param(name string) string
 	Body() (string, error)
+	File(name string) (size int64, err error) // the size of an uploaded file, of a form that the framework parses
 	SetHeader(name, value string)
 	Send(status int, body string) error
 	Stream(chunks func(send func(string) error) error) error // a response that is sent piece by piece

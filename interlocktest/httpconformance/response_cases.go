@@ -2,11 +2,14 @@ package httpconformance
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -191,6 +194,41 @@ var requestCases = []testCase{
 		s.wantReplay(first, s.send(c))
 		s.wantRuns(1)
 	}},
+	{"the temporary files of an upload are removed", func(s *suite) {
+		dir := s.TempDir()
+		s.Setenv("TMPDIR", dir)
+		const size = 40 << 20 // frameworks keep up to 32 MiB in memory
+		s.serve("/orders/:id", func(x Exchange) error {
+			n, err := x.File("scan")
+			if err != nil {
+				return err
+			}
+			return x.Send(http.StatusOK, fmt.Sprint(n))
+		}, s.lock())
+		var form bytes.Buffer
+		parts := multipart.NewWriter(&form)
+		part, err := parts.CreateFormFile("scan", "scan.pdf")
+		s.check(err)
+		_, err = io.CopyN(part, zeros{}, size)
+		s.check(err)
+		s.check(parts.Close())
+		r := s.send(call{path: "/orders/7", header: []string{"Content-Type", parts.FormDataContentType()}, reader: &form})
+		s.wantStatus("the upload", r, http.StatusOK, "")
+		if r.body != fmt.Sprint(size) {
+			s.Errorf("got %q", r.body)
+		}
+		for start := time.Now(); ; { // the server removes them after the response
+			files, err := os.ReadDir(dir)
+			s.check(err)
+			if len(files) == 0 {
+				return
+			}
+			if time.Since(start) > patience {
+				s.Fatalf("%d files are left", len(files))
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}},
 	{"the query is a part of the request", func(s *suite) {
 		s.serve("/orders", s.created, s.once(charge))
 		one, two := keyed("k1"), keyed("k1")
@@ -198,4 +236,13 @@ var requestCases = []testCase{
 		s.wantStatus("one", s.send(one), http.StatusCreated, "")
 		s.wantStatus("two", s.send(two), http.StatusUnprocessableEntity, interlockhttp.KeyReused)
 	}},
+}
+
+// zeros is an endless file.
+type zeros struct{}
+
+// Read implements [io.Reader].
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }

@@ -42,6 +42,17 @@ func WithContext[C any](r *http.Request, c C, route string) *http.Request {
 	return r
 }
 
+// CopyBack copies to a request what the handlers have set in the copy for the middleware: the
+// server removes the temporary files of a form, and outer handlers read the pattern.
+func CopyBack(to, from *http.Request) {
+	if to.MultipartForm == nil {
+		to.MultipartForm = from.MultipartForm
+	}
+	if to.Pattern == "" {
+		to.Pattern = from.Pattern
+	}
+}
+
 // From returns the framework's context of a request. It reports false for a request that did
 // not come through the adapter.
 func From[C any](r *http.Request) (c C, ok bool) {

@@ -36,6 +36,9 @@ func (m *Memory) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// End completes a response to which the middleware wrote nothing, as net/http does.
+func (m *Memory) End() { m.WriteHeader(http.StatusOK) }
+
 // Streamed tells the middleware that a response with that status is sent by the framework after
 // its handler has returned, so that it cannot be kept.
 func Streamed(w http.ResponseWriter, status int) {

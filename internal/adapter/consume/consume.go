@@ -18,6 +18,7 @@ import (
 // An Action is what the consumer tells the broker.
 type Action uint8
 
+// The actions.
 const (
 	Ack   Action = iota // the message has taken effect: never deliver it again
 	Retry               // the handler returned an error: deliver it again by the broker's rules

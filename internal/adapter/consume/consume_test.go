@@ -47,8 +47,10 @@ func TestCheck(t *testing.T) {
 func TestDo(t *testing.T) {
 	ctx := context.Background()
 	fails := errors.New("out of stock")
-	ok := func(context.Context) (none, error) { return none{}, nil }
-	fail := func(context.Context) (none, error) { return none{}, fails }
+	returns := func(err error) func(context.Context) (none, error) {
+		return func(context.Context) (none, error) { return none{}, err }
+	}
+	ok, fail := returns(nil), returns(fails)
 	never := func(context.Context) (none, error) { panic("ran") }
 	do := func(g *guard.Guard[none], payload string, work func(context.Context) (none, error)) consume.Outcome {
 		_, out := consume.Do(ctx, g, "1", [][]byte{[]byte(payload)}, work)
