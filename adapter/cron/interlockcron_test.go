@@ -91,6 +91,12 @@ func (l *log) counts(t *testing.T, skips, fails int) {
 	}
 }
 
+// pass lets time pass, and waits until all goroutines are idle.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // down refuses the calls of guards until Heal.
 func down(e *enginetest.Faulty) {
 	for _, op := range []enginetest.Op{interlocktest.Claim, interlocktest.RenewClaim, interlocktest.Settle, interlocktest.Lookup} {
@@ -110,7 +116,7 @@ func TestJobs(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				return nil
 			})
-			time.Sleep(time.Hour + 30*time.Second)
+			pass(time.Hour + 30*time.Second)
 			if len(runs) != 60 {
 				t.Errorf("the job ran for %d activations, want 60", len(runs))
 			}
@@ -132,7 +138,7 @@ func TestJobs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(time.Minute + 30*time.Second)
+			pass(time.Minute + 30*time.Second)
 			if runs.N() < 3 {
 				t.Errorf("the job ran %d times, want 3", runs.N())
 			}
@@ -149,7 +155,7 @@ func TestJobs(t *testing.T) {
 				}
 				return ctx.Err()
 			})
-			time.Sleep(3*time.Minute - 10*time.Second)
+			pass(3*time.Minute - 10*time.Second)
 			if got := fmt.Sprint(runs); got != "[00:01:00 00:02:05]" {
 				t.Errorf("the job ran at %s, want at 00:01:00 and at 00:02:05", got)
 			}
@@ -167,7 +173,7 @@ func TestJobs(t *testing.T) {
 				runs.Mark()
 				return errors.New("no paper")
 			})
-			time.Sleep(time.Minute + 30*time.Second)
+			pass(time.Minute + 30*time.Second)
 			runs.Once()
 			processes[0].log.counts(t, 0, 1)
 			processes[2].log.counts(t, 1, 0)
@@ -179,7 +185,7 @@ func TestJobs(t *testing.T) {
 				runs.Mark()
 				panic("bug")
 			})
-			time.Sleep(2*time.Minute + 30*time.Second)
+			pass(2*time.Minute + 30*time.Second)
 			runs.Times(2)
 		},
 		"while the engine is down the job does not run, and the log says so": func(t *testing.T, e *enginetest.Faulty) {
@@ -187,7 +193,7 @@ func TestJobs(t *testing.T) {
 			runs := interlocktest.Count(t, "the job")
 			add(t, processes, "* * * * *", policy, func(context.Context) error { runs.Mark(); return nil })
 			down(e)
-			time.Sleep(time.Minute + 30*time.Second)
+			pass(time.Minute + 30*time.Second)
 			runs.Never()
 			for _, p := range processes {
 				p.log.counts(t, 0, 1)
@@ -196,7 +202,7 @@ func TestJobs(t *testing.T) {
 				}
 			}
 			e.Heal()
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			runs.Once()
 		},
 		"a long job is skipped while it runs in any process": func(t *testing.T, e *enginetest.Faulty) {
@@ -218,7 +224,7 @@ func TestJobs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(9*time.Minute + 30*time.Second) // runs at 1, 4 and 7 minutes
+			pass(9*time.Minute + 30*time.Second) // runs at 1, 4 and 7 minutes
 			runs.Alone()
 			runs.Times(3)
 		},
@@ -233,11 +239,11 @@ func TestJobs(t *testing.T) {
 			if _, err := p.AddJob("* * * * *", policy, job); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Minute + time.Second)
+			pass(time.Minute + time.Second)
 			if _, err := p.client.ForceRelease(t.Context(), "job:report"); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(time.Second)
+			pass(time.Second)
 			if !errors.Is(cause, interlock.ErrRevoked) {
 				t.Errorf("the context ended with %v, want ErrRevoked", cause)
 			}
@@ -252,7 +258,7 @@ func TestJobs(t *testing.T) {
 				processes = append(processes, p)
 				add(t, []*process{p}, "@every 1m", policy, func(context.Context) error { runs.Mark(); return nil })
 			}
-			time.Sleep(10 * time.Minute)
+			pass(10 * time.Minute)
 			runs.Times(10)
 			_ = processes
 		},
@@ -267,7 +273,7 @@ func TestJobs(t *testing.T) {
 				c.Start()
 				t.Cleanup(func() { <-c.Stop().Done(); _ = client.Close(context.Background()) })
 			}
-			time.Sleep(3*time.Hour + time.Minute)
+			pass(3*time.Hour + time.Minute)
 			runs.Times(3)
 		},
 	} {

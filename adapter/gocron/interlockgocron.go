@@ -34,7 +34,7 @@ var ErrNotLeader = errors.New("interlockgocron: this process is not the leader")
 // no leader, and no job runs.
 type Elector struct {
 	leader *interlock.Leader
-	term   atomic.Pointer[context.Context] // of the leadership; nil while another process leads
+	term   atomic.Pointer[context.Context] // of the latest leadership; nil before the first
 }
 
 var _ gocron.Elector = (*Elector)(nil)
@@ -49,7 +49,6 @@ func NewElector(leader *interlock.Leader) *Elector { return &Elector{leader: lea
 func (e *Elector) Run(ctx context.Context) error {
 	return e.leader.Run(ctx, func(ctx context.Context) error {
 		e.term.Store(&ctx)
-		defer e.term.Store(nil)
 		<-ctx.Done()
 		return nil
 	})

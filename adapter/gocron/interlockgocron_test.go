@@ -53,8 +53,9 @@ func newProcess(t *testing.T, e engine.Engine, ahead time.Duration) *process {
 	return p
 }
 
-// start runs a task every minute, as a job named report.
-func (p *process) start(task gocron.Task, opts ...gocron.SchedulerOption) {
+// start runs a task every minute, as a job named report, until stop is called or the test
+// ends.
+func (p *process) start(task gocron.Task, opts ...gocron.SchedulerOption) (stop func()) {
 	p.t.Helper()
 	s, err := gocron.NewScheduler(append(opts, gocron.WithClock(p.clock), gocron.WithLocation(time.UTC), gocron.WithStopTimeout(time.Hour))...)
 	if err == nil {
@@ -71,7 +72,9 @@ func (p *process) start(task gocron.Task, opts ...gocron.SchedulerOption) {
 		p.t.Fatal(err)
 	}
 	s.Start()
-	p.t.Cleanup(func() { _ = s.Shutdown() })
+	stop = sync.OnceFunc(func() { _ = s.Shutdown() })
+	p.t.Cleanup(stop)
+	return stop
 }
 
 // once runs fn every minute in each process, guarded by p.
@@ -92,6 +95,12 @@ func three(t *testing.T, e engine.Engine) (processes []*process) {
 		processes = append(processes, newProcess(t, e, ahead))
 	}
 	return processes
+}
+
+// pass lets time pass, and waits until all goroutines are idle.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // down refuses the calls of guards and locks until Heal.
@@ -115,7 +124,7 @@ func TestSchedulers(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				return nil
 			})
-			time.Sleep(time.Hour + 30*time.Second)
+			pass(time.Hour + 30*time.Second)
 			runs.Times(60)
 		},
 		"Locker: three processes with different clocks run a short job once a minute": func(t *testing.T, e *enginetest.Faulty) {
@@ -127,7 +136,7 @@ func TestSchedulers(t *testing.T) {
 				}
 				p.start(gocron.NewTask(func() { runs.Mark(); time.Sleep(time.Millisecond) }), gocron.WithDistributedLocker(locker))
 			}
-			time.Sleep(time.Hour + 30*time.Second)
+			pass(time.Hour + 30*time.Second)
 			runs.Times(60)
 		},
 		"Locker: a repeat is refused while the job runs, longer than the window": func(t *testing.T, e *enginetest.Faulty) {
@@ -145,7 +154,7 @@ func TestSchedulers(t *testing.T) {
 					}
 				}), gocron.WithDistributedLocker(locker))
 			}
-			time.Sleep(20 * time.Minute)
+			pass(20 * time.Minute)
 			runs.Alone()
 			if n := runs.N(); n < 6 || n > 8 {
 				t.Errorf("the job ran %d times in 20 minutes, want about every third minute", n)
@@ -170,13 +179,13 @@ func TestSchedulers(t *testing.T) {
 				}), gocron.WithDistributedElector(elector))
 				synctest.Wait()
 			}
-			time.Sleep(10*time.Minute + 30*time.Second)
+			pass(10*time.Minute + 30*time.Second)
 			runs.Times(10)
 			if ran[0] != 10 {
 				t.Errorf("the processes ran the job %v times, want the first alone", ran)
 			}
 			stops[0]()
-			time.Sleep(10 * time.Minute)
+			pass(10 * time.Minute)
 			runs.Times(20)
 			if ran[0] != 10 {
 				t.Errorf("the first process ran the job %d times, want 10: it led no longer", ran[0])
@@ -204,11 +213,28 @@ func TestSchedulers(t *testing.T) {
 				}), gocron.WithDistributedElector(elector))
 				synctest.Wait()
 			}
-			time.Sleep(2*time.Minute + 30*time.Second)
+			pass(2*time.Minute + 30*time.Second)
 			if len(causes) != 1 || !errors.Is(causes[0], interlock.ErrLost) || ran[0] != 1 || ran[1] != 1 {
 				t.Errorf("the processes ran the job %v times and the contexts ended with %v, want once each and ErrLost", ran, causes)
 			}
 			dying.Heal()
+		},
+		"Elector: the context of a task ends with the scheduler": func(t *testing.T, e *enginetest.Faulty) {
+			p := newProcess(t, e, 0)
+			elector := interlockgocron.NewElector(p.client.Leader("jobs"))
+			go func() { _ = elector.Run(t.Context()) }()
+			ended := interlocktest.Count(t, "the end of the job")
+			stop := p.start(elector.Task(func(ctx context.Context) error {
+				<-ctx.Done()
+				if ctx.Err() != nil && elector.IsLeader(ctx) == nil {
+					ended.Mark()
+				}
+				return nil
+			}), gocron.WithDistributedElector(elector))
+			pass(time.Minute + 30*time.Second)
+			ended.Never()
+			stop()
+			ended.Once()
 		},
 		"a process that dies while it runs the job blocks no later run": func(t *testing.T, e *enginetest.Faulty) {
 			dying := enginetest.NewFaulty(e)
@@ -222,7 +248,7 @@ func TestSchedulers(t *testing.T) {
 				}
 				return ctx.Err()
 			})
-			time.Sleep(2*time.Minute + 30*time.Second)
+			pass(2*time.Minute + 30*time.Second)
 			if got := fmt.Sprint(runs); got != "[00:00:53 00:01:58]" {
 				t.Errorf("the job ran at %s, want at 00:00:53 and at 00:01:58", got)
 			}
@@ -242,7 +268,7 @@ func TestSchedulers(t *testing.T) {
 					panic("bug")
 				}
 			})
-			time.Sleep(3*time.Minute + 30*time.Second)
+			pass(3*time.Minute + 30*time.Second)
 			runs.Times(3)
 			first := processes[2].errors // its clock is ahead
 			if len(first) != 3 || !strings.Contains(first[0].Error(), "no paper") || !errors.Is(first[1], io.ErrUnexpectedEOF) || !errors.Is(first[2], gocron.ErrPanicRecovered) {
@@ -255,7 +281,7 @@ func TestSchedulers(t *testing.T) {
 				runs.Mark()
 				return guard.NotExecuted(errors.New("no connection"))
 			})
-			time.Sleep(time.Minute + 30*time.Second)
+			pass(time.Minute + 30*time.Second)
 			runs.Times(3)
 		},
 		"with Hold, a job stops after an unknown outcome, and says so": func(t *testing.T, e *enginetest.Faulty) {
@@ -267,7 +293,7 @@ func TestSchedulers(t *testing.T) {
 				runs.Mark()
 				return guard.OutcomeUnknown(errors.New("the bank did not answer"))
 			})
-			time.Sleep(10*time.Minute + 30*time.Second)
+			pass(10*time.Minute + 30*time.Second)
 			runs.Once()
 			if len(p.errors) != 10 || !errors.Is(p.errors[9], guard.ErrUnknown) {
 				t.Errorf("the errors are %v, want 10 that match ErrUnknown", p.errors)
@@ -288,7 +314,7 @@ func TestSchedulers(t *testing.T) {
 			elector := interlockgocron.NewElector(elected.client.Leader("jobs"))
 			go func() { _ = elector.Run(ctx) }()
 			elected.start(gocron.NewTask(runs.Mark), gocron.WithDistributedElector(elector))
-			time.Sleep(time.Minute + 30*time.Second)
+			pass(time.Minute + 30*time.Second)
 			runs.Never()
 			for _, p := range []*process{locked, guarded} {
 				if len(p.errors) != 1 || !errors.Is(p.errors[0], guard.ErrDown) {
@@ -299,7 +325,7 @@ func TestSchedulers(t *testing.T) {
 				t.Errorf("IsLeader = %v, want ErrNotLeader", err)
 			}
 			e.Heal()
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			runs.Times(3)
 		},
 	} {
