@@ -187,7 +187,7 @@ func TestATaskThatMustNotRunIsArchived(t *testing.T) {
 
 func TestConfigKeepsTheRulesOfItsCaller(t *testing.T) {
 	failure, ignored := errors.New("out of stock"), errors.New("ignored")
-	c := interlockasynq.Config(asynq.Config{RetryDelayFunc: quick, IsFailure: func(err error) bool { return err != ignored }})
+	c := interlockasynq.Config(asynq.Config{RetryDelayFunc: quick, IsFailure: func(err error) bool { return !errors.Is(err, ignored) }})
 	if c.RetryDelayFunc(1, failure, nil) != 100*time.Millisecond || !c.IsFailure(failure) || c.IsFailure(ignored) {
 		t.Error("the caller's functions are not used")
 	}

@@ -285,7 +285,8 @@ func TestRunCommitsTheLastRecord(t *testing.T) {
 	shutDown()
 	select {
 	case err := <-ended:
-		t.Errorf("Run returned %v while the handler ran", err)
+		close(leave)
+		t.Fatalf("Run returned %v while the handler ran", err)
 	case <-time.After(300 * time.Millisecond): // lets the shutdown begin; it proves nothing
 	}
 	close(leave)

@@ -22,9 +22,10 @@
 //
 // A message is terminated, with the reason in the server's advisory, if running it again
 // cannot be right: its outcome is unknown and the policy is [guard.Hold], its ID was used
-// with another payload, or it has no ID. It stays in the stream, and an unknown outcome
-// stays in the list of [guard.Records]. If an operator finds that the work did not happen
-// (Forget), the message must be published again.
+// with another payload, or it has no ID. An unknown outcome stays in the list of
+// [guard.Records]. If an operator finds that the work did not happen (Forget), the message
+// must be published again. A stream with the retention limits still has it; a work queue
+// deletes terminated messages, so keep a copy with [Parked].
 //
 // Every redelivery counts for MaxDeliver of the consumer, also while the engine is down. Leave
 // it unlimited, or the server gives up on messages that never ran.
@@ -44,6 +45,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -58,6 +60,13 @@ type Option func(*handler)
 // ID sets the function that returns the ID of a message. Two messages with one ID are repeats.
 // A message with an empty ID is terminated. Default: [MessageID].
 func ID(of func(jetstream.Msg) string) Option { return func(h *handler) { h.id = of } }
+
+// Parked sets the function that gets a message which must not run again, and the reason, before
+// the message is terminated. It may publish a copy for operators. If it returns an error, the
+// message comes again instead. Default: none; terminated messages are logged.
+func Parked(f func(context.Context, jetstream.Msg, error) error) Option {
+	return func(h *handler) { h.parked = f }
+}
 
 // Logger sets the logger of handlers' errors and of terminated messages. Default:
 // slog.Default.
@@ -82,6 +91,7 @@ type handler struct {
 	guard     *guard.Guard[struct{}]
 	handle    func(context.Context, jetstream.Msg) error
 	id        func(jetstream.Msg) string
+	parked    func(context.Context, jetstream.Msg, error) error
 	log       *slog.Logger
 	heartbeat time.Duration
 }
@@ -94,7 +104,8 @@ type handler struct {
 // Handler fails if the guard or the consumer does not fit: each message of the consumer
 // must be acknowledged on its own.
 func Handler(consumer jetstream.Consumer, g *guard.Guard[struct{}], handle func(context.Context, jetstream.Msg) error, opts ...Option) (jetstream.MessageHandler, error) {
-	h := &handler{guard: g, handle: handle, id: MessageID, log: slog.Default()}
+	h := &handler{guard: g, handle: handle, id: MessageID, log: slog.Default(),
+		parked: func(context.Context, jetstream.Msg, error) error { return nil }}
 	for _, opt := range opts {
 		opt(h)
 	}
@@ -115,6 +126,8 @@ func (h *handler) check(consumer jetstream.Consumer) error {
 		return errors.New("the handler is nil")
 	case h.id == nil:
 		return errors.New("ID: the function is nil")
+	case h.parked == nil:
+		return errors.New("Parked: the function is nil")
 	case h.log == nil:
 		return errors.New("Logger: the logger is nil")
 	}
@@ -137,28 +150,35 @@ func (h *handler) process(m jetstream.Msg) {
 		h.log.Error("interlocknats: not a message of JetStream", "subject", m.Subject(), "error", err)
 		return
 	}
-	stop := h.beat(m)
+	stop := sync.OnceFunc(h.beat(m))
+	defer stop() // should the handler end its goroutine
 	_, out := consume.Do(context.Background(), h.guard, h.id(m), [][]byte{[]byte(m.Subject()), m.Data()},
 		consume.Recovered(h.log, func(ctx context.Context) error { return h.handle(ctx, m) }))
 	stop()
 	log := h.log.With("stream", meta.Stream, "sequence", meta.Sequence.Stream, "subject", m.Subject())
+	if err := h.tell(m, out, consume.Backoff(int(min(meta.NumDelivered, 100))), log); err != nil { //nolint:gosec // at most 100
+		log.Warn("interlocknats: the server was not told; the message comes again after AckWait", "error", err)
+	}
+}
+
+// tell tells the server what became of a message. backoff is the pause after a failure.
+func (h *handler) tell(m jetstream.Msg, out consume.Outcome, backoff time.Duration, log *slog.Logger) error {
 	switch out.Action {
-	case consume.Ack:
-		err = m.Ack()
 	case consume.Retry:
-		delay := consume.Backoff(int(min(meta.NumDelivered, 100))) //nolint:gosec // at most 100
-		log.Warn("interlocknats: the handler failed; the message comes again", "delay", delay, "error", out.Err)
-		err = m.NakWithDelay(delay)
+		log.Warn("interlocknats: the handler failed; the message comes again", "delay", backoff, "error", out.Err)
+		return m.NakWithDelay(backoff)
 	case consume.Nack:
 		log.Debug("interlocknats: the message did not run; it comes again", "delay", out.Delay, "error", out.Err)
-		err = m.NakWithDelay(out.Delay)
+		return m.NakWithDelay(out.Delay)
 	case consume.Park:
+		if err := h.parked(context.Background(), m, out.Err); err != nil {
+			log.Error("interlocknats: the message could not be parked; it comes again", "delay", backoff, "error", err)
+			return m.NakWithDelay(backoff)
+		}
 		log.Error("interlocknats: the message is terminated", "error", out.Err)
-		err = m.TermWithReason(out.Err.Error())
+		return m.TermWithReason(out.Err.Error())
 	}
-	if err != nil { // the message comes again after AckWait
-		log.Warn("interlocknats: the server was not told", "error", err)
-	}
+	return m.Ack()
 }
 
 // beat tells the server that the message is in progress, until stop is called.

@@ -2,6 +2,7 @@ package interlocknats_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -245,6 +246,34 @@ func TestAnIDAcceptsOnePayload(t *testing.T) {
 	if err != nil || !strings.Contains(string(m.Data), "was used with another payload") {
 		t.Errorf("the advisory is %s, %v", m.Data, err)
 	}
+}
+
+func TestAMessageThatCannotBeParkedComesAgain(t *testing.T) {
+	t.Parallel()
+	b := open(t, start(t), nil)
+	c := b.consumer(t, b.js)
+	var calls atomic.Int32
+	h, err := interlocknats.Handler(c, interlocktest.Guard[none](interlocktest.New(t), policy), func(context.Context, jetstream.Msg) error { panic("ran") },
+		interlocknats.ID(func(jetstream.Msg) string { return "" }), interlocknats.Logger(slog.New(slog.DiscardHandler)),
+		interlocknats.Parked(func(_ context.Context, _ jetstream.Msg, reason error) error {
+			if !strings.Contains(reason.Error(), "has no ID") {
+				t.Errorf("the reason is %v", reason)
+			}
+			if calls.Add(1) == 1 {
+				return errors.New("the queue of parked messages is away")
+			}
+			return nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	consuming, err := c.Consume(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consuming.Stop()
+	b.publish(t, "one book")
+	await(t, "the message is parked", func() bool { return calls.Load() == 2 && b.Unsettled(t) == 0 })
 }
 
 func TestHandlerRefusesWhatDoesNotFit(t *testing.T) {

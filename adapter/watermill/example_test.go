@@ -31,7 +31,7 @@ func ExampleMiddleware() {
 		fmt.Printf("charging %s\n", m.UUID)
 		return nil
 	})
-	go router.Run(context.Background()) //nolint:errcheck // ends with Close
+	go router.Run(context.Background()) // until Close
 	<-router.Running()
 
 	for _, id := range []string{"order-1", "order-1", "order-2"} { // the first one is sent twice

@@ -274,7 +274,7 @@ func TestThePauseBeforeANackEndsWithTheSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer claim.Free() //nolint:errcheck // the engine is in this process
+	defer claim.Free()
 	ctx, closeSubscriber := context.WithCancel(t.Context())
 	closeSubscriber()
 	m := message.NewMessageWithContext(ctx, "order-1", nil)

@@ -44,7 +44,7 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer func() { _ = e.Close() }()
 	charges, err := guard.New[struct{}](interlock.New(e), guard.Policy{Name: "charge", Scope: guard.Global})
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func run(ctx context.Context, url string, out io.Writer) error {
 		return err
 	}
 	queue := asynq.NewClient(redis)
-	defer queue.Close()
+	defer func() { _ = queue.Close() }()
 	for _, id := range []string{"order-1", "order-1", "order-2"} {
 		if _, err := queue.Enqueue(asynq.NewTask("order:charge", []byte(id))); err != nil {
 			return err

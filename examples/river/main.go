@@ -97,7 +97,7 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	client := interlock.New(db)
 	charges, err := guard.New[struct{}](client, guard.Policy{Name: "charge", Scope: guard.Global})
 	if err != nil {
