@@ -261,6 +261,7 @@ func TestOutcomes(t *testing.T) {
 		"a denial is never kept":      {err: status.Error(codes.PermissionDenied, "no"), policy: guard.Policy{OnError: guard.Keep}, want: runs},
 		"unavailable":                 {err: status.Error(codes.Unavailable, "no"), want: unknown},
 		"listed":                      {err: status.Error(codes.Unavailable, "no"), opts: []interlockgrpc.Option{interlockgrpc.NotExecutedOn(codes.Unavailable)}, want: runs},
+		"listed, marked as unknown":   {err: guard.OutcomeUnknown(status.Error(codes.Unavailable, "no")), opts: []interlockgrpc.Option{interlockgrpc.NotExecutedOn(codes.Unavailable)}, want: unknown},
 		"deadline exceeded":           {err: status.Error(codes.DeadlineExceeded, "no"), want: unknown},
 		"canceled":                    {err: status.Error(codes.Canceled, "no"), want: unknown},
 		"a context's error":           {err: context.DeadlineExceeded, want: unknown},

@@ -132,7 +132,11 @@ func (m *Middleware) errorOutcome(err error, code Code) Outcome {
 	switch {
 	case err == nil:
 		return interlockhttp.Kept
-	case m.settings.notExecuted[code], errors.As(err, &inner): // refused by an inner lock, limit or guard
+	case errors.As(err, &inner): // refused by an inner lock, limit or guard
+		return interlockhttp.NotExecuted
+	case errors.Is(err, guard.ErrUnknown): // the handler says so
+		return interlockhttp.Unknown
+	case m.settings.notExecuted[code]:
 		return interlockhttp.NotExecuted
 	}
 	switch m.guard.Classify(err) {
