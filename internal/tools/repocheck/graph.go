@@ -84,12 +84,15 @@ func (t tree) imports() (map[string][]string, error) {
 }
 
 // drawn returns the box of a package in the picture. The internal packages share one
-// box; so do a command and the packages below it.
+// box; so do the adapters, and a command and the packages below it.
 func drawn(importPath string) (string, bool) {
 	pkg, isOurs := archtest.Ours(importPath)
 	room, ok := archtest.Of(pkg)
 	if !isOurs || !ok || !slices.ContainsFunc(archtest.Product, func(r archtest.Room) bool { return r.Path == room.Path }) {
 		return "", false
+	}
+	if strings.HasPrefix(pkg, "internal/adapter") {
+		return "adapter", true
 	}
 	if strings.HasPrefix(pkg, "internal/") {
 		return "internal/*", true
