@@ -11,6 +11,7 @@ require (
 	github.com/interlock-go/interlock/adapter/kratos v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/jackc/pgx/v5 v5.11.0
+	github.com/robfig/cron/v3 v3.0.1
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
@@ -49,6 +50,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
@@ -78,7 +80,6 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/riverqueue/river/riverdriver v0.51.0 // indirect
 	github.com/riverqueue/river/rivershared v0.51.0 // indirect
-	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/sony/gobreaker v1.0.0 // indirect
 	github.com/spaolacci/murmur3 v1.1.0 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
@@ -121,6 +122,7 @@ require (
 	github.com/cloudwego/hertz v0.10.4
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
+	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/go-kratos/aegis v0.2.0 // indirect
 	github.com/go-playground/form/v4 v4.2.0 // indirect
 	github.com/gofiber/fiber/v3 v3.1.0
@@ -128,9 +130,11 @@ require (
 	github.com/gorilla/mux v1.8.1 // indirect
 	github.com/hibiken/asynq v0.26.0
 	github.com/interlock-go/interlock/adapter/asynq v0.0.0
+	github.com/interlock-go/interlock/adapter/cron v0.0.0
 	github.com/interlock-go/interlock/adapter/echo v0.0.0
 	github.com/interlock-go/interlock/adapter/fiber v0.0.0
 	github.com/interlock-go/interlock/adapter/gin v0.0.0
+	github.com/interlock-go/interlock/adapter/gocron v0.0.0
 	github.com/interlock-go/interlock/adapter/gozero v0.0.0
 	github.com/interlock-go/interlock/adapter/hertz v0.0.0
 	github.com/interlock-go/interlock/adapter/kafka v0.0.0
