@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What stands before the handler in fiber.
+// The middleware in front of the handler in fiber.
 const (
 	bareFiber       = iota
 	guardedFiber    // our Once
