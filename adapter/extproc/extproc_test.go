@@ -357,6 +357,14 @@ func TestLock(t *testing.T) {
 		}
 		w.wantRuns(30)
 	})
+	t.Run("the outcome that an upstream states is not for clients", func(t *testing.T) {
+		t.Parallel()
+		w := setUp(t, memory.New(), nil, lock(patience))
+		w.upstream.set(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Interlock-Outcome", "done") })
+		if r := w.call(http.MethodPost, "/orders/7", "").want(t, 200, ""); r.header["Interlock-Outcome"] != nil {
+			t.Errorf("the client got %v", r.header)
+		}
+	})
 	t.Run("a request that finds the lock held is refused", func(t *testing.T) {
 		t.Parallel()
 		w := setUp(t, memory.New(), nil, lock(time.Millisecond))
@@ -462,6 +470,18 @@ func TestBodies(t *testing.T) {
 				t.Errorf("got %q", r.body)
 			}
 		}
+	})
+	t.Run("a handler may change the response", func(t *testing.T) {
+		t.Parallel()
+		w := setUp(t, memory.New(), nil, func(_ *world, envoy http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				got := httptest.NewRecorder()
+				envoy.ServeHTTP(got, r)
+				w.WriteHeader(got.Code)
+				_, _ = io.WriteString(w, strings.ToUpper(got.Body.String()))
+			})
+		})
+		w.call(http.MethodPost, "/", "coffee").want(t, 201, "ORDER 1: COFFEE")
 	})
 	t.Run("HEAD, 204 and 304 have no body", func(t *testing.T) {
 		t.Parallel()

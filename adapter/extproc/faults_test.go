@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/adapter/extproc/envoytest"
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/guard"
@@ -65,6 +66,29 @@ func TestCut(t *testing.T) {
 				t.Errorf("the repeat got %d %q, want %q", again.status, again.body, c.want)
 			default:
 				w.wantRuns(c.runs)
+			}
+		})
+	}
+}
+
+// A stream that is closed in order is no response either.
+func TestHalfClose(t *testing.T) {
+	t.Parallel()
+	for point, want := range map[string]string{
+		"request_headers sent": "order 1", "request_body answered": "outcome_unknown", "upstream answered": "outcome_unknown", "response_headers answered": "outcome_unknown",
+	} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			var cut atomic.Bool
+			w := setUp(t, memory.New(), func(e *envoytest.Config) {
+				e.HalfClose = true
+				e.Cut = func(at string) bool { return at == point && cut.CompareAndSwap(false, true) }
+			}, guarded(held))
+			if r := w.order("key-1"); r.err == nil {
+				t.Fatalf("the connection was not cut: %d %q", r.status, r.body)
+			}
+			if again := w.settled(); !strings.Contains(again.body, want) {
+				t.Errorf("the repeat got %d %q, want %q", again.status, again.body, want)
 			}
 		})
 	}
@@ -150,6 +174,26 @@ func TestUpstreamFailures(t *testing.T) {
 
 func TestClients(t *testing.T) {
 	t.Parallel()
+	t.Run("a request that waits longer than Envoy allows is not executed", func(t *testing.T) {
+		t.Parallel()
+		w := setUp(t, memory.New(), func(c *envoytest.Config) { c.MessageTimeout = time.Second }, func(w *world, envoy http.Handler) http.Handler {
+			wrap, err := interlockhttp.Lock(w.client, "pay", interlockhttp.Header("X-User"), interlockhttp.Locking(interlock.Wait(patience)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return wrap(envoy)
+		})
+		_, hold, err := w.client.Mutex("pay:ann").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.order("key-1").want(t, 504, "")
+		if err := hold.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		w.order("key-2").want(t, 201, "order 1") // after the one that has timed out
+		w.wantRuns(1)
+	})
 	t.Run("a client that leaves while the upstream works has an unknown outcome", func(t *testing.T) {
 		t.Parallel()
 		w := setUp(t, memory.New(), nil, guarded(held))

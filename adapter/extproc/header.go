@@ -20,7 +20,7 @@ var unchanged = map[string]bool{
 // get it.
 const outcomeField = "Interlock-Outcome"
 
-// change returns the mutation that turns one header into another; nil if there is none.
+// change returns the mutation that turns one header into another; nil if they are equal.
 func change(from, to http.Header) *extprocv3.HeaderMutation {
 	before, after := lowered(from), lowered(to)
 	m := &extprocv3.HeaderMutation{}

@@ -87,16 +87,17 @@ func TestExtProc(t *testing.T) {
 	t.Run("on SIGTERM, running requests are answered and later ones are refused", func(t *testing.T) {
 		t.Parallel()
 		o := startService(t)
-		g, e := startExtProc(t, o, file(t, serviceHead+serviceRules, o.URL), envoytest.Config{})
+		g, e := startExtProc(t, o, file(t, serviceHead+serviceRules+"shutdown: {delay: 5s}\n", o.URL), envoytest.Config{})
 		health := healthOf(t, g)
 		if got := health(); got != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("the health service reports %v", got)
 		}
-		o.slow.Store(int64(time.Second))
+		o.slow.Store(int64(7 * time.Second)) // it ends after the delay
 		first := make(chan answer, 1)
 		go func() { first <- through(t, e, "/orders", orderKey) }()
 		await(t, "the request is running", func() bool { return o.ran(orderKey) == 1 })
 		g.interrupt(t)
+		await(t, "the health service reports the shutdown", func() bool { return health() == healthpb.HealthCheckResponse_NOT_SERVING })
 		(<-first).want(t, 201)
 		g.expect(t, 0)
 		if g.logged("stopped") == nil {

@@ -50,6 +50,9 @@ type Config struct {
 	// "upstream answered". If it returns true, Envoy dies there: it closes the stream and
 	// the connections of the request.
 	Cut func(point string) bool
+
+	// HalfClose makes Cut close the stream in order, and wait until the server has ended it.
+	HalfClose bool
 }
 
 // An Envoy is a running proxy.
@@ -422,7 +425,21 @@ func (f *filter) ended(err error) bool {
 	return false
 }
 
-func (f *filter) cut(point string) bool { return f.config.Cut != nil && f.config.Cut(point) }
+// cut reports whether Envoy dies at a point.
+func (f *filter) cut(point string) bool {
+	if f.config.Cut == nil || !f.config.Cut(point) {
+		return false
+	}
+	if f.config.HalfClose {
+		_ = f.stream.CloseSend() // the server has the end soon after
+		for a := range f.answers {
+			if a.err != nil {
+				break
+			}
+		}
+	}
+	return true
+}
 
 // abort ends the request without a response.
 func (f *filter) abort() {

@@ -9,10 +9,11 @@ import (
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	interlockextproc "github.com/interlock-go/interlock/adapter/extproc"
 	"github.com/interlock-go/interlock/gateway"
@@ -51,10 +52,24 @@ func (s *Server) transport() http.RoundTripper {
 	return &interlockextproc.Transport{Pass: func(r *http.Request) bool { return !gateway.Guarded(r) }}
 }
 
-// An rpcServer is a gRPC server with a health service.
-type rpcServer struct {
-	*grpc.Server
-	health *health.Server
+// A healthService reports whether Envoy should send requests here. It has no Watch: an open
+// one would delay the shutdown.
+type healthService struct {
+	healthpb.UnimplementedHealthServer
+	ready func() error
+}
+
+// Check implements healthpb.HealthServer.
+func (h healthService) Check(_ context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	switch r.GetService() {
+	case "", extprocv3.ExternalProcessor_ServiceDesc.ServiceName:
+	default:
+		return nil, status.Errorf(codes.NotFound, "there is no service %q", r.GetService())
+	}
+	if h.ready() != nil {
+		return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING}, nil
+	}
+	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
 // buildExtProc creates the gRPC server of the front.
@@ -73,9 +88,9 @@ func (s *Server) buildExtProc() (err error) {
 		}
 		opts = append(opts, grpc.Creds(credentials.NewTLS(s.certs.config())))
 	}
-	rpc := &rpcServer{grpc.NewServer(opts...), health.NewServer()}
+	rpc := grpc.NewServer(opts...)
 	extprocv3.RegisterExternalProcessorServer(rpc, interlockextproc.New(func(http.Handler) http.Handler { return handler }, interlockextproc.Logger(s.log)))
-	healthpb.RegisterHealthServer(rpc, rpc.health)
+	healthpb.RegisterHealthServer(rpc, healthService{ready: s.ready})
 	s.front.rpc = rpc
 	s.log.Info("Envoy's configuration decides instead of these settings", "settings", "to, limits.header, timeouts.header, timeouts.idle")
 	for i := range s.o.Config.Rules {
@@ -84,13 +99,6 @@ func (s *Server) buildExtProc() (err error) {
 		}
 	}
 	return nil
-}
-
-// notReady makes the health service report that the server is going away.
-func (l *listener) notReady() {
-	if l.rpc != nil {
-		l.rpc.health.Shutdown()
-	}
 }
 
 // shutdown accepts no more requests, and waits for the running ones.

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/gateway"
 	"github.com/interlock-go/interlock/gateway/admin"
@@ -328,7 +330,7 @@ type listener struct {
 	net.Listener
 	what   string // as in ListenError
 	server *http.Server
-	rpc    *rpcServer // instead of server, for ext_proc
+	rpc    *grpc.Server // instead of server, for ext_proc
 }
 
 // listen opens an address. The error contains the system's reason without Go's "listen

@@ -20,7 +20,6 @@ const (
 func (s *Server) shutdown() {
 	cfg := s.gate.Config().Shutdown
 	s.stopping.Store(true) // /readyz answers 503 from now on
-	s.front.notReady()
 	s.log.Info("shutting down", "delay", cfg.Delay, "timeout", cfg.Timeout)
 	// A second signal ends the process here, so the sleep needs no context.
 	time.Sleep(cfg.Delay) // load balancers need time to notice
