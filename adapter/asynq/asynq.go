@@ -12,6 +12,9 @@
 //	mux.Use(once)
 //	srv := asynq.NewServer(redis, interlockasynq.Config(asynq.Config{Concurrency: 10}))
 //
+// That is for all tasks; once(handler) is for one handler. Use one guard, with a name of its
+// own, for each handler whose tasks have IDs from [ID].
+//
 // # What asynq is told
 //
 // A task that was done before succeeds without running. A task that another process runs,

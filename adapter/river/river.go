@@ -9,6 +9,8 @@
 //	…
 //	rc, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Middleware: []rivertype.Middleware{once}, …})
 //
+// That is for all workers. The method Middleware of a worker is for its own jobs.
+//
 // If a job only changes the database of River itself, [guard.Guard.DoTx] in the same
 // transaction as river.JobCompleteTx is stronger: then no outcome is ever unknown. This
 // middleware is for jobs with effects elsewhere.

@@ -47,13 +47,6 @@ func main() {
 	}
 }
 
-// A charge has its effect at a bank.
-type charge struct {
-	OrderID string `json:"order_id"`
-}
-
-func (charge) Kind() string { return "charge" }
-
 // A booking is a row of the database.
 type booking struct {
 	OrderID string `json:"order_id"`
@@ -82,6 +75,31 @@ func (b *booker) Work(ctx context.Context, job *river.Job[booking]) error {
 		_, err = river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 		return err
 	})
+}
+
+// A charge has its effect at a bank.
+type charge struct {
+	OrderID string `json:"order_id"`
+}
+
+func (charge) Kind() string { return "charge" }
+
+// A charger is the worker of charges. Its middleware runs each of them once.
+type charger struct {
+	river.WorkerDefaults[charge]
+	once rivertype.WorkerMiddleware
+	out  io.Writer
+}
+
+// Middleware returns the middleware of this worker only.
+func (c *charger) Middleware(*rivertype.JobRow) []rivertype.WorkerMiddleware {
+	return []rivertype.WorkerMiddleware{c.once}
+}
+
+// Work charges an order.
+func (c *charger) Work(_ context.Context, job *river.Job[charge]) error {
+	_, err := fmt.Fprintf(c.out, "charging %s\n", job.Args.OrderID)
+	return err
 }
 
 func run(ctx context.Context, url string, out io.Writer) error {
@@ -115,16 +133,12 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	}
 
 	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, job *river.Job[charge]) error {
-		fmt.Fprintf(out, "charging %s\n", job.Args.OrderID)
-		return nil
-	}))
+	river.AddWorker(workers, &charger{once: once, out: out})
 	river.AddWorker(workers, &booker{pool: pool, db: db, bookings: bookings})
 	rc, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 1}},
-		Workers:    workers,
-		Middleware: []rivertype.Middleware{only("charge", once)},
-		Logger:     slog.New(slog.DiscardHandler),
+		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 1}},
+		Workers: workers,
+		Logger:  slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
@@ -155,16 +169,6 @@ func run(ctx context.Context, url string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "bookings:", booked)
 	return nil
-}
-
-// only applies a middleware to the jobs of one kind.
-func only(kind string, m rivertype.WorkerMiddleware) rivertype.WorkerMiddleware {
-	return river.WorkerMiddlewareFunc(func(ctx context.Context, job *rivertype.JobRow, inner func(context.Context) error) error {
-		if job.Kind != kind {
-			return inner(ctx)
-		}
-		return m.Work(ctx, job, inner)
-	})
 }
 
 // prepare makes the tables.
