@@ -142,6 +142,7 @@ require (
 	github.com/interlock-go/interlock/adapter/river v0.0.0
 	github.com/interlock-go/interlock/adapter/watermill v0.0.0
 	github.com/interlock-go/interlock/engine/postgres v0.0.0
+	github.com/interlock-go/interlock/weave v0.0.0
 	github.com/labstack/echo/v5 v5.3.1
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
