@@ -78,7 +78,7 @@ var Proof = []Room{
 	{"interlocktest/httpconformance", "the suite for adapters of HTTP frameworks", []string{"interlocktest", "interlockhttp", "guard", "engine", "."}, nil},
 	{"internal/adapter/consume/consumetest", "the suite for adapters of queues", []string{"interlocktest", "internal/adapter/consume", "guard", "."}, nil},
 	{"adapter/extproc/envoytest", "a client that speaks to adapter/extproc as Envoy does", nil, nil},
-	{"examples/...", "programs to start from, one per directory", []string{"adapter/...", "engine/redisengine", "interlockhttp", "guard", "on", "engine", "."}, []string{"internal/testing/child", "internal/testing/redistest", "internal/testing/postgrestest", "weave"}},
+	{"examples/...", "programs to start from, one per directory", []string{"adapter/...", "engine/redisengine", "interlockhttp", "guard", "on", "engine", "engine/postgres", "."}, []string{"internal/testing/child", "internal/testing/redistest", "internal/testing/postgrestest", "weave"}},
 	{"interlocktest", "an engine that fails on command, for users' tests", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},
 	{"internal/testing/...", "servers, networks with faults, users outside of this repository", []string{"internal/..."}, nil},
 	{"internal/tools/...", "the checks of this repository, and mutants", []string{"internal/..."}, nil},
