@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ import (
 type Leader struct {
 	client *Client
 	mutex  *Mutex
-	value  string // what a leader announces
+	value  string // set by Announce
 	note   string // the name of the note with the announcement
 
 	mu     sync.Mutex
@@ -37,7 +38,7 @@ type Leader struct {
 type Leadership struct {
 	Holder string      // the holder id, as in [Hold.Holder]
 	Fence  uint64      // as in [Hold.Fence]
-	Value  string      // what the leader announced; see [Announce]
+	Value  string      // set by [Announce] in the leader; may be empty
 	Client *ClientInfo // the leader's program; nil if unknown
 	Self   bool        // the leader is a caller of the observing client
 	Since  time.Time   // when it was elected, by the engine's clock; zero if the engine does not know
@@ -87,7 +88,7 @@ func Announce(value string) Option {
 //
 // The engine keeps one small note per key, which does not expire.
 func (c *Client) Leader(key string, opts ...Option) *Leader {
-	l := &Leader{client: c, mutex: c.lock(engine.Exclusive, key, append(opts[:len(opts):len(opts)], Fenced()))}
+	l := &Leader{client: c, mutex: c.lock(engine.Exclusive, key, append(slices.Clip(opts), Fenced()))}
 	l.note = leaderNote + l.mutex.key
 	o := &l.mutex.opts
 	o.reentrant = false

@@ -150,7 +150,7 @@ var leaderLaws = []law{
 		}
 	}},
 	{"observers see each leader, the time without one, and what each announced", func(t *testing.T, w *world) {
-		sightings := observe(t, w.another(), "job:1")
+		sightings := observe(t, w.another())
 		if s := next(t, sightings); s.Fence != 0 || s.Gap {
 			t.Errorf("before the first leader: %+v, want no leader", s)
 		}
@@ -173,7 +173,7 @@ var leaderLaws = []law{
 	}},
 	{"an observer that missed a leader is told", func(t *testing.T, w *world) {
 		_, first := campaign(t, t.Context(), w.client.Leader("job:1"))
-		sightings := observe(t, w.another(), "job:1")
+		sightings := observe(t, w.another())
 		if s := next(t, sightings); s.Term != 1 || s.Gap || s.Self {
 			t.Errorf("the first sighting is %+v, want term 1 without a gap", s)
 		}
@@ -205,7 +205,7 @@ var leaderLaws = []law{
 	}},
 	{"a leader that came and went unseen is a gap before the next", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
-		sightings := observe(t, w.another(), "job:1")
+		sightings := observe(t, w.another())
 		next(t, sightings)
 		time.Sleep(time.Minute)
 		lead := func() *interlock.Hold {
@@ -228,7 +228,7 @@ var leaderLaws = []law{
 		unlock(t, hold)
 	}},
 	{"a handover within a process is a new term with a higher fence", func(t *testing.T, w *world) {
-		sightings := observe(t, w.another(), "job:1")
+		sightings := observe(t, w.another())
 		next(t, sightings)
 		_, first := campaign(t, t.Context(), w.client.Leader("job:1"))
 		if s := next(t, sightings); s.Term != 1 || s.Fence != first.Fence() {
@@ -471,11 +471,11 @@ func campaign(t *testing.T, ctx context.Context, l *interlock.Leader) (context.C
 	return held, hold
 }
 
-// observe returns what Observe yields until the test ends.
-func observe(t *testing.T, c *interlock.Client, key string) <-chan interlock.Leadership {
+// observe returns what Observe of job:1 yields until the test ends.
+func observe(t *testing.T, c *interlock.Client) <-chan interlock.Leadership {
 	sightings := make(chan interlock.Leadership)
 	go func() {
-		for s, err := range c.Leader(key).Observe(t.Context()) {
+		for s, err := range c.Leader("job:1").Observe(t.Context()) {
 			if err != nil {
 				t.Error(err)
 			}

@@ -12,10 +12,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-var (
-	ctx    = context.Background()
-	client = interlock.New(nil) // interlock.New(engine) uses Redis
-)
+var client = interlock.New(nil) // interlock.New(engine) uses Redis
 
 // Every process adds the same job. Each night, one of them runs it.
 func ExampleJobs_AddFunc() {

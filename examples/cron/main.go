@@ -47,7 +47,7 @@ func run(ctx context.Context, url string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer e.Close()
+		defer func() { _ = e.Close() }()
 		c := cron.New(cron.WithSeconds(), cron.WithChain(cron.Recover(cron.DefaultLogger)))
 		jobs := interlockcron.New(c, interlock.New(e), skips)
 		_, err = jobs.AddFunc("* * * * * *", guard.Policy{Name: "example-report"}, func(context.Context) error {

@@ -59,8 +59,9 @@ func start(ctx context.Context, url, address string) (*replica, error) {
 		led:    make(chan uint64, 1), ended: make(chan error, 1), stop: stop,
 	}
 	go func() {
-		defer e.Close()
-		r.ended <- r.leader.Run(ctx, r.lead)
+		err := r.leader.Run(ctx, r.lead)
+		_ = e.Close()
+		r.ended <- err
 	}()
 	return r, nil
 }

@@ -163,11 +163,13 @@ func elect(t *testing.T, one, two, three engine.Engine) {
 		if e.hold == nil {
 			t.FailNow()
 		}
-		s, ok := last, true
+		s := last
 		for s.Fence != e.hold.Fence() {
-			if s, ok = <-observed; !ok {
+			next, ok := <-observed
+			if !ok {
 				t.Fatalf("the leader with fence %d was not observed in time", e.hold.Fence())
 			}
+			s = next
 		}
 		if s.Value != value || s.Holder != e.hold.Holder() || s.Fence <= last.Fence || s.Term != last.Term+1 || s.Gap || s.Self {
 			t.Errorf("observed %+v after %+v; want the next term, with value %s", s, last, value)
