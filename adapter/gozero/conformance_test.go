@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/zeromicro/go-zero/core/conf"
@@ -80,8 +81,8 @@ func serve(t testing.TB, routes []httpconformance.Route) string {
 			handler = interlockhttp.TokenHandler(route.Tokens, "order", user).ServeHTTP
 		}
 		added := []rest.Route{{Method: route.Method, Path: route.Path, Handler: handler}}
-		for i := len(route.Wraps) - 1; i >= 0; i-- {
-			added = interlockgozero.WithMiddleware(route.Wraps[i], added...)
+		for _, wrap := range slices.Backward(route.Wraps) {
+			added = interlockgozero.WithMiddleware(wrap, added...)
 		}
 		server.AddRoutes(added)
 	}

@@ -51,6 +51,7 @@ func (s *shop) GinPay(c *gin.Context) {
 	c.String(http.StatusOK, "paid")
 }
 
+//nolint:unused // the directive calls it
 func ginBusy(c *gin.Context) { c.AbortWithStatus(http.StatusLocked) }
 
 // EchoPay is a handler of echo, whose HTTPErrorHandler answers a refusal.
@@ -77,6 +78,7 @@ func (s *shop) HertzPay(ctx context.Context, c *app.RequestContext) {
 	c.String(consts.StatusOK, "paid")
 }
 
+//nolint:unused // the directive calls it
 func hertzBusy(_ context.Context, c *app.RequestContext) { c.AbortWithStatus(consts.StatusLocked) }
 
 // GRPCPay is a method of a gRPC service. Its context is the hold.
@@ -84,7 +86,7 @@ func hertzBusy(_ context.Context, c *app.RequestContext) { c.AbortWithStatus(con
 //interlock:lock name=grpc key=id.GetValue() wait=30s
 func (s *shop) GRPCPay(ctx context.Context, id *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
 	s.pay()
-	return wrapperspb.String("paid"), nil
+	return wrapperspb.String("paid " + id.GetValue()), ctx.Err() // the lock may be lost
 }
 
 // pay counts how many payments run at once.
@@ -174,7 +176,7 @@ func runGRPC(s *shop) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing is lost
 	return concurrently(func() error {
 		return conn.Invoke(context.Background(), "/Shop/Pay", wrapperspb.String("7"), new(wrapperspb.StringValue))
 	})
@@ -200,7 +202,7 @@ func post(url string) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", resp.Status, text)

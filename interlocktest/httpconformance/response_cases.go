@@ -44,7 +44,7 @@ var responseCases = []testCase{
 		r.Header.Set(FieldUser, "ann")
 		resp, err := s.transport.RoundTrip(r)
 		s.check(err)
-		defer resp.Body.Close()
+		defer resp.Body.Close() //nolint:errcheck // it was read
 		piece := make([]byte, len("first "))
 		_, err = io.ReadFull(resp.Body, piece)
 		s.check(err)

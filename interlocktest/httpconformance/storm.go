@@ -49,7 +49,7 @@ func Storm(t *testing.T, f Framework, url func(testing.TB) string, open func(ctx
 		if err != nil {
 			return 0, "", err
 		}
-		defer resp.Body.Close()
+		defer resp.Body.Close() //nolint:errcheck // it was read
 		text, err := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(text), err
 	}
@@ -114,7 +114,7 @@ func startServer(t *testing.T, at string) (url string) {
 	}
 	started := make(chan string, 1) // closed when the server has ended
 	t.Cleanup(func() {
-		stdin.Close()
+		_ = stdin.Close()
 		for range started { // until its standard output ends
 		}
 		if err := cmd.Wait(); err != nil {

@@ -180,7 +180,7 @@ func (s *suite) send(c call) reply {
 	if err != nil {
 		return reply{err: err}
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	text, err := io.ReadAll(resp.Body)
 	return reply{status: resp.StatusCode, header: resp.Header, body: string(text), trailer: resp.Trailer, err: err}
 }
