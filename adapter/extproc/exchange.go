@@ -29,10 +29,14 @@ type exchange struct {
 	text     []byte         // the body of the response
 	events   bool           // the response is an event stream, whose end is not awaited
 
-	mu       sync.Mutex // a handler may run others in goroutines of their own, such as http.TimeoutHandler
-	pending  phase      // the message that Envoy waits for an answer to
-	passed   bool       // Envoy continues alone
-	deadline time.Time  // for the body of the request
+	// A handler may run others in goroutines of their own, and return before they do, such as
+	// http.TimeoutHandler. So mu guards the fields below, and sending is held while a handler
+	// waits for the response, which finish waits for.
+	mu, sending sync.Mutex
+
+	pending  phase     // the message that Envoy waits for an answer to
+	passed   bool      // Envoy continues alone
+	deadline time.Time // for the body of the request
 }
 
 // A phase is a kind of message.
@@ -111,6 +115,13 @@ func (x *exchange) setPending(p phase) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.pending = p
+}
+
+// hasPassed reports whether Envoy continues alone.
+func (x *exchange) hasPassed() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.passed
 }
 
 // waiting returns the phase that Envoy waits in.

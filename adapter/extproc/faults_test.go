@@ -194,6 +194,20 @@ func TestClients(t *testing.T) {
 		w.order("key-2").want(t, 201, "order 1") // after the one that has timed out
 		w.wantRuns(1)
 	})
+	t.Run("a handler may give up, and Envoy ends the request", func(t *testing.T) {
+		t.Parallel()
+		w := setUp(t, memory.New(), nil, func(_ *world, envoy http.Handler) http.Handler {
+			return http.TimeoutHandler(envoy, 200*time.Millisecond, "late")
+		})
+		ended := make(chan struct{})
+		w.upstream.set(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			close(ended)
+		})
+		w.order("key-1").want(t, 500, "")
+		<-ended
+	})
 	t.Run("a client that leaves while the upstream works has an unknown outcome", func(t *testing.T) {
 		t.Parallel()
 		w := setUp(t, memory.New(), nil, guarded(held))

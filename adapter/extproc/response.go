@@ -67,7 +67,9 @@ func (w *responseWriter) SetReadDeadline(t time.Time) error {
 // passed it on, and otherwise sends the one of the handlers.
 func (w *responseWriter) finish() error {
 	x := w.exchange
-	if x.passed {
+	x.sending.Lock() // a handler that still waits has a context that is done
+	defer x.sending.Unlock()
+	if x.hasPassed() {
 		return nil
 	}
 	w.Flush()

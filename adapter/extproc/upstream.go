@@ -85,13 +85,17 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // pass lets Envoy continue alone.
 func (x *exchange) pass(r *http.Request) error {
+	x.mu.Lock()
 	x.passed = true
+	x.mu.Unlock()
 	return x.answer(change(x.request, r.Header), passMode())
 }
 
 // roundTrip lets Envoy send the request, and waits for the response. An error that matches
 // guard.ErrNotExecuted says that the upstream got nothing.
 func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
+	x.sending.Lock()
+	defer x.sending.Unlock()
 	if r.Body != nil {
 		_ = r.Body.Close() // Envoy has the body
 	}
