@@ -18,7 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -34,7 +34,16 @@ var ErrNotLeader = errors.New("interlockgocron: this process is not the leader")
 // no leader, and no job runs.
 type Elector struct {
 	leader *interlock.Leader
-	term   atomic.Pointer[context.Context] // of the latest leadership; nil before the first
+
+	mu   sync.Mutex
+	term *term // nil while another process leads
+}
+
+// A term is a leadership: its context, and the tasks that run under it.
+type term struct {
+	context.Context //nolint:containedctx // tasks begin later than the term
+
+	tasks sync.WaitGroup
 }
 
 var _ gocron.Elector = (*Elector)(nil)
@@ -43,29 +52,44 @@ var _ gocron.Elector = (*Elector)(nil)
 func NewElector(leader *interlock.Leader) *Elector { return &Elector{leader: leader} }
 
 // Run campaigns until ctx is done, or the client of the leader is closed; see
-// interlock.Leader.Run. Call it in a goroutine before the scheduler starts. Shut the
-// scheduler down before ctx ends: a job that still runs then runs without a leader, unless it
-// was made by [Elector.Task].
+// interlock.Leader.Run. Call it in a goroutine before the scheduler starts. It resigns when
+// the tasks made by [Elector.Task] have returned. It does not know of other tasks, so shut the
+// scheduler down before ctx ends.
 func (e *Elector) Run(ctx context.Context) error {
 	return e.leader.Run(ctx, func(ctx context.Context) error {
-		e.term.Store(&ctx)
+		t := &term{Context: ctx}
+		e.set(t)
 		<-ctx.Done()
+		e.set(nil)
+		t.tasks.Wait()
 		return nil
 	})
 }
 
+func (e *Elector) set(t *term) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.term = t
+}
+
 // IsLeader implements [gocron.Elector].
 func (e *Elector) IsLeader(context.Context) error {
-	_, err := e.leadership()
+	t, err := e.enter()
+	if err == nil {
+		t.tasks.Done()
+	}
 	return err
 }
 
-// leadership returns the context of the leadership.
-func (e *Elector) leadership() (context.Context, error) {
-	if term := e.term.Load(); term != nil && (*term).Err() == nil {
-		return *term, nil
+// enter begins a task. The caller ends it with t.tasks.Done.
+func (e *Elector) enter() (t *term, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.term == nil || e.term.Err() != nil {
+		return nil, ErrNotLeader
 	}
-	return nil, ErrNotLeader
+	e.term.tasks.Add(1)
+	return e.term, nil
 }
 
 // Task returns a task that calls fn with a context that ends with the leadership, as well as
@@ -74,14 +98,15 @@ func (e *Elector) leadership() (context.Context, error) {
 // prevents that.
 func (e *Elector) Task(fn func(context.Context) error) gocron.Task {
 	return gocron.NewTask(func(ctx context.Context) error {
-		term, err := e.leadership()
+		t, err := e.enter()
 		if err != nil {
 			return err
 		}
-		term, cancel := context.WithCancelCause(term)
+		defer t.tasks.Done()
+		held, cancel := context.WithCancelCause(t)
 		defer cancel(nil)
 		defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-		return fn(term)
+		return fn(held)
 	})
 }
 

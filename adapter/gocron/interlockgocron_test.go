@@ -219,6 +219,29 @@ func TestSchedulers(t *testing.T) {
 			}
 			dying.Heal()
 		},
+		"Elector: a process leads until its last task has returned": func(t *testing.T, e *enginetest.Faulty) {
+			runs := interlocktest.Count(t, "the job")
+			ctx, stop := context.WithCancel(t.Context())
+			for i, p := range []*process{newProcess(t, e, 0), newProcess(t, e, 0)} {
+				elector := interlockgocron.NewElector(p.client.Leader("jobs"))
+				if i > 0 {
+					ctx = t.Context()
+				}
+				go func() { _ = elector.Run(ctx) }()
+				p.start(elector.Task(func(context.Context) error {
+					defer runs.Enter()()
+					time.Sleep(90 * time.Second) // ignores the context
+					return nil
+				}), gocron.WithDistributedElector(elector), gocron.WithGlobalJobOptions(gocron.WithSingletonMode(gocron.LimitModeReschedule)))
+				synctest.Wait()
+			}
+			pass(time.Minute + time.Second) // the first process runs the job until 2:30
+			stop()
+			pass(2*time.Minute + time.Second) // the second runs it from 3:00
+			runs.Times(2)
+			runs.Alone()
+			pass(100 * time.Second)
+		},
 		"Elector: the context of a task ends with the scheduler": func(t *testing.T, e *enginetest.Faulty) {
 			p := newProcess(t, e, 0)
 			elector := interlockgocron.NewElector(p.client.Leader("jobs"))
