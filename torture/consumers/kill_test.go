@@ -23,7 +23,7 @@ type queue interface {
 	job() job
 	publish(t *testing.T, id string)
 	unsettled(t *testing.T) int
-	name() string // what the adapter puts before a message's ID
+	name() string // the prefix of a message's ID
 }
 
 // kills returns how many consumers the test kills.
