@@ -13,10 +13,10 @@ demo: ## see it work: no server, no setup
 check: ## everything that needs no server: format, vet, lint, tidiness, imports, links, snippets, prose
 	@scripts/check
 
-test: ## every module with the race detector, on the embedded engine and one Redis: 5 minutes
+test: ## library, gateway and command with the race detector, on the embedded engine and one Redis: 5 minutes
 	@scripts/test
 
-verify: ## everything else in short form: several servers, faults, load, mutants, fuzzing, Java, a browser: 30 minutes
+verify: ## everything else in short form: several servers, faults, load, mutants, adapters, Java, a browser: 35 minutes
 	@scripts/verify
 
 test-full: ## make test and make verify, with the long work in full: hours
