@@ -121,3 +121,13 @@ func (h *Hold) run(ctx context.Context, fn func(context.Context) error) error {
 	}
 	return err
 }
+
+// Fence returns the fence of the lock that ctx carries; see [Hold.Fence]. If ctx carries
+// several, it is that of the lock acquired last.
+func Fence(ctx context.Context) (fence uint64, ok bool) {
+	l, _ := ctx.Value(leaseKey{}).(*lease)
+	if l == nil {
+		return 0, false
+	}
+	return l.fence, true
+}
