@@ -42,8 +42,8 @@ func Wrap(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 		switch {
 		case !x.ran:
 			c.Abort()
-		case x.failed:
-			x.leaveToOuter()
+		case x.left:
+			x.clear()
 		}
 	}
 }
@@ -54,40 +54,49 @@ type exchange struct {
 	request *http.Request      // as the outer handlers see it
 	writer  gin.ResponseWriter // as the outer handlers see it
 	ran     bool               // the middleware has called the next handler
-	failed  bool               // an outer handler answers the request
-	status  int                // the status that the handler has set for that
+	left    bool               // an outer handler, or gin itself, answers the request
+	status  int                // the status that was set for that
 }
 
 // next runs the handlers that follow, with the middleware's request and writer.
 func (x *exchange) next(w http.ResponseWriter, r *http.Request) {
 	c := x.c
 	x.ran = true
-	inner := &writer{ResponseWriter: x.writer, inner: w, status: http.StatusOK, size: unwritten}
+	inner := &writer{ResponseWriter: x.writer, inner: w, status: x.writer.Status(), size: unwritten}
 	c.Request, c.Writer = r, inner
 	defer func() { c.Request, c.Writer = x.request, x.writer }() // also after a panic
 	errors := len(c.Errors)
 	c.Next()
-	if len(c.Errors) > errors && !inner.Written() {
-		x.failed, x.status = true, inner.status
-		fail(w, c.Errors.Last().Err)
-		return
+	switch {
+	case inner.Written():
+	case len(c.Errors) > errors:
+		x.leave(w, inner.status, outcome(c.Errors.Last().Err))
+	case c.FullPath() == "": // no route: gin answers 404 or 405 after the last handler
+		x.leave(w, inner.status, "not-executed")
+	default:
+		inner.WriteHeaderNow()
 	}
-	inner.WriteHeaderNow()
 }
 
-// fail answers a request whose handler reported an error and wrote nothing. The middleware does
-// not keep this response, and gin does not send it yet: an outer handler may write another one.
-func fail(w http.ResponseWriter, err error) {
-	outcome := "unknown"
-	if guard.Classify(err) == guard.ClassNotSent {
-		outcome = "not-executed"
-	}
+// leave leaves a response that has not begun to the outer handlers. The middleware gets a
+// response with that outcome instead, and does not keep it. gin does not send it: clear
+// removes it.
+func (x *exchange) leave(w http.ResponseWriter, status int, outcome string) {
+	x.left, x.status = true, status
 	w.Header().Set(adapter.FieldOutcome, outcome)
 	w.WriteHeader(http.StatusInternalServerError)
 }
 
-// leaveToOuter removes what remains of the response of fail.
-func (x *exchange) leaveToOuter() {
+// outcome returns the outcome of a request whose handler reported an error and wrote nothing.
+func outcome(err error) string {
+	if guard.Classify(err) == guard.ClassNotSent {
+		return "not-executed"
+	}
+	return "unknown"
+}
+
+// clear removes what remains of the response of leave.
+func (x *exchange) clear() {
 	h := x.writer.Header()
 	h.Del(adapter.FieldOutcome)
 	h.Del("Content-Length")
