@@ -20,7 +20,9 @@
 package interlockfiber
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 
@@ -44,11 +46,14 @@ func Wrap(middleware func(http.Handler) http.Handler) fiber.Handler {
 		x := exchange{c: c, body: body}
 		w := adapter.NewMemory(header(c))
 		middleware(http.HandlerFunc(x.next)).ServeHTTP(w, r)
+		if c.IsAbandoned() { // fiber's timeout has answered, and a handler may still use c
+			return nil
+		}
 		w.End()
 		setHeader(c, w.Header())
 		c.Status(w.Status)
 		if !x.kept {
-			c.Response().SetBodyRaw(w.Body)
+			c.Response().SetBody(w.Body) // a raw body is lost when an outer handler appends to it
 		}
 		if body != nil && !x.ran && !body.Drain() {
 			c.Response().SetConnectionClose()
@@ -68,11 +73,16 @@ type exchange struct {
 // next runs the handlers that follow, and passes their response to the middleware.
 func (x *exchange) next(w http.ResponseWriter, r *http.Request) {
 	c := x.c
-	defer func(outer context.Context) { c.SetContext(outer) }(c.Context()) // also after a panic
+	defer func(outer context.Context) { // also after a panic
+		if !c.IsAbandoned() {
+			c.SetContext(outer)
+		}
+	}(c.Context())
 	c.SetContext(r.Context())
 	x.ran = true
-	if x.body != nil && x.body.Ended { // the middleware has read it, and has a copy
-		c.Request().SetBodyStream(r.Body, int(r.ContentLength))
+	if err := x.restoreBody(r); err != nil {
+		x.answer(w, func() error { return fiber.NewError(fiber.StatusBadRequest, err.Error()) })
+		return
 	}
 	setHeader(c, w.Header()) // the handler may change the fields of the middleware
 	x.answer(w, c.Next)
@@ -81,30 +91,52 @@ func (x *exchange) next(w http.ResponseWriter, r *http.Request) {
 // answer passes the response that a handler makes to the middleware.
 func (x *exchange) answer(w http.ResponseWriter, handle func() error) {
 	c := x.c
-	if err := handle(); err != nil {
+	err := handle()
+	if c.IsAbandoned() {
+		adapter.Streamed(w, fiber.StatusGatewayTimeout) // not the handler's response: the outcome is unknown
+		return
+	}
+	if err != nil {
 		if err = c.App().ErrorHandler(c, err); err != nil {
 			c.Status(fiber.StatusInternalServerError) // as fiber does
 		}
 	}
 	response := c.Response()
-	h := w.Header()
-	clear(h)
-	for name, value := range response.Header.All() {
-		if string(name) != fiber.HeaderContentLength {
-			h.Add(string(name), string(value))
-		}
-	}
 	const maxRead = 1 << 20
 	length := response.Header.ContentLength()
-	if x.kept = c.RequestCtx().Hijacked() || response.IsBodyStream() && (length < 0 || length > maxRead); x.kept {
+	if x.kept = c.RequestCtx().Hijacked() || response.IsBodyStream() && (length < 0 || length > maxRead); !x.kept && response.IsBodyStream() {
+		text, broken := adapter.ReadStream(response.BodyStream(), length)
+		if x.kept = broken != nil; x.kept {
+			response.SetBodyStream(broken, length)
+		} else {
+			response.SetBody(text)
+		}
+	}
+	if x.kept {
+		copyHeader(w.Header(), response, true)
 		adapter.Streamed(w, response.StatusCode())
 		return
 	}
 	body := response.Body()
+	copyHeader(w.Header(), response, len(body) > 0)
 	w.WriteHeader(response.StatusCode())
 	if len(body) > 0 {
 		_, _ = w.Write(body) // an error concerns a status without a body
 	}
+}
+
+// restoreBody gives the handlers a streamed body that the middleware has read, from its copy.
+func (x *exchange) restoreBody(r *http.Request) error {
+	if x.body == nil || !x.body.Begun {
+		return nil
+	}
+	// If the middleware has read a part, as in shadow mode, the rest is read now: fasthttp
+	// reuses its stream once another one replaces it.
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		x.c.Request().SetBodyStream(bytes.NewReader(text), len(text))
+	}
+	return err
 }
 
 // User is [interlockhttp.User] for a function that reads fiber's context, where authentication

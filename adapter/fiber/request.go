@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
 
 	"github.com/interlock-go/interlock/internal/adapter"
 )
@@ -22,7 +23,7 @@ func request(c fiber.Ctx) (*http.Request, *adapter.Stream, error) {
 		return nil, nil, err
 	}
 	r := &http.Request{
-		Method:     string(in.Header.Method()),
+		Method:     c.Method(), // an outer handler may have overridden that of the header
 		URL:        parsed,
 		Proto:      string(in.Header.Protocol()),
 		Header:     make(http.Header),
@@ -40,7 +41,10 @@ func request(c fiber.Ctx) (*http.Request, *adapter.Stream, error) {
 		body = &adapter.Stream{Reader: in.BodyStream()}
 		r.Body, r.ContentLength = io.NopCloser(body), int64(in.Header.ContentLength())
 	} else {
-		text := bytes.Clone(in.Body())
+		text, err := bodyOf(c)
+		if err != nil {
+			return nil, nil, err
+		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	}
 	route := c.Route()
@@ -55,17 +59,36 @@ func request(c fiber.Ctx) (*http.Request, *adapter.Stream, error) {
 	return r, body, nil
 }
 
+// bodyOf returns a copy of the body of a request that fiber does not stream.
+func bodyOf(c fiber.Ctx) ([]byte, error) {
+	in := c.Request()
+	if boundary := in.Header.MultipartFormBoundary(); len(boundary) > 0 && !c.App().Config().DisablePreParseMultipartForm {
+		if form, err := in.MultipartForm(); err == nil { // fasthttp has parsed it, and kept no body
+			return adapter.FormBody(form, string(boundary))
+		}
+	}
+	return bytes.Clone(in.Body()), nil
+}
+
 // header returns the fields that outer handlers have set in fiber's response.
 func header(c fiber.Ctx) http.Header {
 	h := make(http.Header)
-	for name, value := range c.Response().Header.All() {
-		switch string(name) {
-		case fiber.HeaderContentType, fiber.HeaderContentLength, fiber.HeaderConnection:
-			continue // fasthttp's own
-		}
+	copyHeader(h, c.Response(), false)
+	h.Del(fiber.HeaderConnection) // fasthttp's own
+	return h
+}
+
+// copyHeader replaces h by the fields of a response. fasthttp reports its default type for a
+// response without a type, and sends it if there is a body.
+func copyHeader(h http.Header, response *fasthttp.Response, hasBody bool) {
+	clear(h)
+	for name, value := range response.Header.All() {
 		h.Add(string(name), string(value))
 	}
-	return h
+	h.Del(fiber.HeaderContentLength) // fasthttp counts the body
+	if !hasBody && h.Get(fiber.HeaderContentType) == fiber.MIMETextPlainCharsetUTF8 {
+		h.Del(fiber.HeaderContentType)
+	}
 }
 
 // setHeader replaces the fields of fiber's response.
@@ -74,7 +97,6 @@ func setHeader(c fiber.Ctx, h http.Header) {
 	for name := range header(c) {
 		response.Del(name)
 	}
-	response.SetContentType("")
 	for name, values := range h {
 		if name == fiber.HeaderContentLength {
 			continue // fasthttp counts the body

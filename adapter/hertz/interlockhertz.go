@@ -71,7 +71,7 @@ type exchange struct {
 func (x *exchange) next(w http.ResponseWriter, r *http.Request) {
 	c := x.c
 	x.ran = true
-	if x.body != nil && x.body.Ended { // the middleware has read it, and has a copy
+	if x.body != nil && x.body.Begun { // the middleware has read it, and has a copy
 		c.Request.SetBodyStream(r.Body, int(r.ContentLength))
 	}
 	setHeader(c, w.Header()) // the handler may change the fields of the middleware
@@ -100,15 +100,24 @@ func (x *exchange) leaveToOuter(w http.ResponseWriter, err error) {
 // pass passes Hertz's response to the middleware.
 func (x *exchange) pass(w http.ResponseWriter) {
 	response := &x.c.Response
-	copyHeader(w.Header(), response)
 	const maxRead = 1 << 20
 	length := response.Header.ContentLength()
 	x.kept = x.c.Hijacked() || response.GetHijackWriter() != nil || response.IsBodyStream() && (length < 0 || length > maxRead)
+	if !x.kept && response.IsBodyStream() {
+		text, broken := adapter.ReadStream(response.BodyStream(), length)
+		if x.kept = broken != nil; x.kept {
+			response.SetBodyStream(broken, length)
+		} else {
+			response.SetBody(text)
+		}
+	}
 	if x.kept {
+		copyHeader(w.Header(), response, true)
 		adapter.Streamed(w, response.StatusCode())
 		return
 	}
 	body := response.Body()
+	copyHeader(w.Header(), response, len(body) > 0)
 	w.WriteHeader(response.StatusCode())
 	if len(body) > 0 {
 		_, _ = w.Write(body) // an error concerns a status without a body
@@ -126,7 +135,7 @@ func (x *exchange) send(w *adapter.Memory) {
 	setHeader(x.c, w.Header())
 	response.SetStatusCode(w.Status)
 	if !x.kept {
-		response.SetBodyRaw(w.Body)
+		response.SetBody(w.Body) // a raw body is lost when an outer handler appends to it
 	}
 }
 

@@ -44,7 +44,10 @@ func request(ctx context.Context, c *app.RequestContext) (*http.Request, *adapte
 		body = &adapter.Stream{Reader: in.BodyStream()}
 		r.Body, r.ContentLength = io.NopCloser(body), int64(in.Header.ContentLength())
 	} else {
-		text := bytes.Clone(in.Body())
+		text, err := bodyOf(in)
+		if err != nil {
+			return nil, nil, err
+		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	}
 	r = adapter.WithContext(r.WithContext(ctx), c, c.FullPath())
@@ -54,24 +57,35 @@ func request(ctx context.Context, c *app.RequestContext) (*http.Request, *adapte
 	return r, body, nil
 }
 
+// bodyOf returns a copy of the body of a request that Hertz does not stream.
+func bodyOf(in *protocol.Request) ([]byte, error) {
+	if in.OnlyMultipartForm() { // Hertz has parsed it, and kept no body
+		form, err := in.MultipartForm()
+		if err != nil {
+			return nil, err
+		}
+		return adapter.FormBody(form, in.MultipartFormBoundary())
+	}
+	return bytes.Clone(in.Body()), nil
+}
+
 // header returns the fields that outer handlers have set in Hertz's response.
 func header(c *app.RequestContext) http.Header {
 	h := make(http.Header)
-	copyHeader(h, &c.Response)
-	h.Del("Content-Type") // Hertz's own default
+	copyHeader(h, &c.Response, false)
 	return h
 }
 
-// copyHeader replaces h by the fields of a response.
-func copyHeader(h http.Header, from *protocol.Response) {
+// copyHeader replaces h by the fields of a response. Hertz reports its default type for a
+// response without a type, and sends it if there is a body.
+func copyHeader(h http.Header, from *protocol.Response, hasBody bool) {
 	clear(h)
-	from.Header.VisitAll(func(name, value []byte) {
-		switch string(name) {
-		case consts.HeaderContentLength, consts.HeaderConnection:
-			return // Hertz's own
-		}
-		h.Add(string(name), string(value))
-	})
+	none := from.Header.NoDefaultContentType()
+	from.Header.SetNoDefaultContentType(none || !hasBody)
+	from.Header.VisitAll(func(name, value []byte) { h.Add(string(name), string(value)) })
+	from.Header.SetNoDefaultContentType(none)
+	h.Del(consts.HeaderContentLength) // Hertz's own
+	h.Del(consts.HeaderConnection)    // Hertz's own
 }
 
 // setHeader replaces the fields of Hertz's response.
@@ -80,8 +94,6 @@ func setHeader(c *app.RequestContext, h http.Header) {
 	for name := range header(c) {
 		response.Del(name)
 	}
-	response.SetContentType("")
-	response.SetNoDefaultContentType(true)
 	for name, values := range h {
 		if name == consts.HeaderContentLength {
 			continue // Hertz counts the body

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,6 +96,43 @@ var responseCases = []testCase{
 			s.Errorf("over the limit: got %d %q (%v)", r.status, r.body, r.err)
 		}
 		s.wantRuns(1)
+	}},
+	{"a response is the same as without the guard", func(s *suite) {
+		handle := func(x Exchange) error {
+			body, err := x.Body()
+			if err != nil {
+				return err
+			}
+			status, text, _ := strings.Cut(body, " ")
+			n, err := strconv.Atoi(status)
+			if err != nil {
+				return err
+			}
+			x.SetHeader("X-Id", "1")
+			return x.Send(n, text)
+		}
+		s.serveRoutes(
+			Route{Method: http.MethodPost, Path: "/bare", Handle: handle},
+			Route{Method: http.MethodPost, Path: "/orders", Wraps: []func(http.Handler) http.Handler{s.once(charge)}, Handle: handle},
+			Route{Method: http.MethodPost, Path: "/locked/:id", Wraps: []func(http.Handler) http.Handler{s.lock()}, Handle: handle})
+		for i, body := range []string{"200 plain", "200 <b>html</b>", `201 {"json":1}`, "200 ", "202 ", "204 ", "304 ", "400 no", "404 ", "500 <i>oops</i>"} {
+			bare := s.send(call{path: "/bare", body: body})
+			for what, c := range map[string]call{
+				"with a lock": {path: "/locked/7", body: body},
+				"first":       {body: body, header: []string{"Idempotency-Key", fmt.Sprint("k", i)}},
+				"again":       {body: body, header: []string{"Idempotency-Key", fmt.Sprint("k", i)}},
+			} {
+				got := s.send(c)
+				if got.err != nil || got.status != bare.status || got.body != bare.body {
+					s.Errorf("%q %s: got %d %q (%v), want %d %q", body, what, got.status, got.body, got.err, bare.status, bare.body)
+				}
+				for _, name := range []string{"Content-Type", "Content-Length", "X-Id"} {
+					if fmt.Sprint(got.header[name]) != fmt.Sprint(bare.header[name]) {
+						s.Errorf("%q %s: %s: got %q, want %q", body, what, name, got.header[name], bare.header[name])
+					}
+				}
+			}
+		}
 	}},
 	{"an empty response is replayed", func(s *suite) {
 		s.serve("/orders", func(x Exchange) error { return x.Send(http.StatusOK, "") }, s.once(charge))
@@ -228,6 +266,37 @@ var requestCases = []testCase{
 			}
 			time.Sleep(time.Millisecond)
 		}
+	}},
+	{"a form with files is repeated", func(s *suite) {
+		var form bytes.Buffer
+		parts := multipart.NewWriter(&form)
+		for i := range 8 { // in an order that a map does not keep
+			s.check(parts.WriteField(fmt.Sprint("field", i), fmt.Sprint(i)))
+			part, err := parts.CreateFormFile(fmt.Sprint("file", i), "scan.pdf")
+			s.check(err)
+			_, err = fmt.Fprint(part, "content ", i)
+			s.check(err)
+		}
+		s.check(parts.Close())
+		s.serve("/orders", func(x Exchange) error {
+			size, err := x.File("file3")
+			if err != nil {
+				return err
+			}
+			return x.Send(http.StatusOK, fmt.Sprint(size))
+		}, s.once(charge))
+		c := keyed("k1", "Content-Type", parts.FormDataContentType())
+		c.body = form.String()
+		first := s.send(c)
+		if first.body != fmt.Sprint(len("content 3")) {
+			s.Errorf("got %d %q (%v)", first.status, first.body, first.err)
+		}
+		for range 5 {
+			s.wantReplay(first, s.send(c))
+		}
+		s.wantRuns(1)
+		c.body = strings.Replace(c.body, "content 5", "another 5", 1)
+		s.wantStatus("another file", s.send(c), http.StatusUnprocessableEntity, interlockhttp.KeyReused)
 	}},
 	{"the query is a part of the request", func(s *suite) {
 		s.serve("/orders", s.created, s.once(charge))

@@ -1,6 +1,8 @@
 package adapter
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strconv"
 )
@@ -38,6 +40,23 @@ func (m *Memory) Write(p []byte) (int, error) {
 
 // End completes a response to which the middleware wrote nothing, as net/http does.
 func (m *Memory) End() { m.WriteHeader(http.StatusOK) }
+
+// ReadStream reads a body of a response that has that length. If it cannot, it returns a reader
+// that the framework can send instead, and that fails in the same way.
+func ReadStream(body io.Reader, length int) (text []byte, broken io.Reader) {
+	text, err := io.ReadAll(io.LimitReader(body, int64(length)))
+	if err == nil && len(text) < length {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, io.MultiReader(bytes.NewReader(text), failing{err})
+	}
+	return text, nil
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // Streamed tells the middleware that a response with that status is sent by the framework after
 // its handler has returned, so that it cannot be kept.
