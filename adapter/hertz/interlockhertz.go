@@ -51,9 +51,9 @@ func Wrap(middleware func(http.Handler) http.Handler) app.HandlerFunc {
 		x.send(w)
 		if !x.ran {
 			c.Abort()
-			if body != nil && !body.Drain() {
-				c.SetConnectionClose()
-			}
+		}
+		if body != nil && (!x.ran || body.Begun) && !body.Drain() { // otherwise Hertz does it
+			c.SetConnectionClose()
 		}
 	}
 }
