@@ -50,6 +50,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -95,6 +96,7 @@ type Consumer struct {
 	parked     func(context.Context, *kgo.Record, error) error
 	log        *slog.Logger
 	partitions partitions
+	ran        atomic.Bool
 }
 
 // New returns a Consumer that runs handle once for each record. The guard's policy must have
@@ -135,14 +137,20 @@ func (c *Consumer) Options() []kgo.Opt {
 }
 
 // Run processes records until ctx is done or the client is closed, waits for the running
-// handlers, and commits their offsets. It does not close the client. Its error is that
-// of the last commit: those records come again, and are found done.
+// handlers, and commits their offsets. It does not close the client. If the last commit
+// fails, Run returns its error: those records come again, and are found done.
+//
+// Run can be called once. The client has fetched records that did not run, and would continue
+// behind them: to consume again, make a new consumer and a new client.
 func (c *Consumer) Run(ctx context.Context, cl *kgo.Client) error {
 	if cl.OptValue(kgo.ConsumerGroup) == "" {
 		return errors.New("interlockkafka: the client has no consumer group, so no offset would be committed: set kgo.ConsumerGroup")
 	}
 	if cl.OptValue(kgo.AutoCommitMarks) != true || cl.OptValue(kgo.BlockRebalanceOnPoll) != true {
 		return errors.New("interlockkafka: the client would commit records that did not run: make it with the Options of the consumer")
+	}
+	if c.ran.Swap(true) {
+		return errors.New("interlockkafka: Run was called before; the client would skip the records that it fetched and did not process: make a new consumer and a new client")
 	}
 	for {
 		fetches := cl.PollFetches(ctx)
@@ -160,7 +168,7 @@ func (c *Consumer) Run(ctx context.Context, cl *kgo.Client) error {
 		cl.AllowRebalance()
 	}
 	cl.AllowRebalance()
-	c.stop(cl, c.partitions.all())
+	c.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	if err := cl.CommitMarkedOffsets(ctx); err != nil && !errors.Is(err, kgo.ErrClientClosed) {

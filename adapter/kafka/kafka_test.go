@@ -111,6 +111,16 @@ func (b *broker) Consume(t testing.TB, client *interlock.Client, p guard.Policy,
 // Unsettled returns how many records are behind the committed offsets.
 func (b *broker) Unsettled(t testing.TB) int {
 	t.Helper()
+	left := b.sent.Load()
+	for _, offset := range b.offsets(t) {
+		left -= max(0, offset)
+	}
+	return int(left)
+}
+
+// offsets returns the offsets that the group has committed, by partition.
+func (b *broker) offsets(t testing.TB) map[int32]int64 {
+	t.Helper()
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Group = group
 	asked := kmsg.NewOffsetFetchRequestGroup()
@@ -120,15 +130,15 @@ func (b *broker) Unsettled(t testing.TB) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := b.sent.Load()
+	offsets := map[int32]int64{}
 	for _, g := range resp.Groups {
 		for _, topic := range g.Topics {
 			for _, p := range topic.Partitions {
-				left -= max(0, p.Offset)
+				offsets[p.Partition] = p.Offset
 			}
 		}
 	}
-	return int(left)
+	return offsets
 }
 
 func TestConsumer(t *testing.T) {

@@ -33,15 +33,15 @@ type partitions struct {
 	owned map[string]map[int32]*partition
 }
 
-// all returns the partitions in the form of the client's callbacks.
-func (ps *partitions) all() map[string][]int32 {
+// all returns all partitions.
+func (ps *partitions) all() []*partition {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	names := map[string][]int32{}
-	for topic, numbers := range ps.owned {
-		names[topic] = slices.Collect(maps.Keys(numbers))
+	var all []*partition
+	for _, numbers := range ps.owned {
+		all = slices.AppendSeq(all, maps.Values(numbers))
 	}
-	return names
+	return all
 }
 
 // remove removes partitions and returns them. lost says that nothing may be committed.
@@ -112,13 +112,14 @@ func (c *Consumer) work(ctx context.Context, cl *kgo.Client, p *partition) {
 	}
 }
 
-// take returns the queued records. If there are none, fetching goes on.
+// take returns the queued records. If there are none, fetching goes on, unless the partition
+// was lost: then its next goroutine in this process may have paused it.
 func (c *Consumer) take(cl *kgo.Client, p *partition) []*kgo.Record {
 	c.partitions.mu.Lock()
 	defer c.partitions.mu.Unlock()
 	records := p.queue
 	p.queue = nil
-	if len(records) == 0 && !p.idle {
+	if len(records) == 0 && !p.idle && !p.lost {
 		p.idle = true
 		cl.ResumeFetchPartitions(p.names())
 	}
@@ -134,15 +135,15 @@ func (c *Consumer) mark(cl *kgo.Client, p *partition, r *kgo.Record) {
 	}
 }
 
-// stop ends the goroutines of partitions, and waits for their running handlers.
-func (c *Consumer) stop(cl *kgo.Client, names map[string][]int32) {
-	removed := c.partitions.remove(names, false)
-	for _, p := range removed {
+// stop ends the goroutines of all partitions, and waits for their running handlers. The
+// partitions stay owned, because they may be revoked or lost meanwhile.
+func (c *Consumer) stop() {
+	owned := c.partitions.all()
+	for _, p := range owned {
 		p.cancel()
 	}
-	for _, p := range removed {
+	for _, p := range owned {
 		<-p.ended
-		cl.ResumeFetchPartitions(p.names()) // should the client get it again
 	}
 }
 
