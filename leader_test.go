@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
 )
 
 // TestLeader checks the laws of leaders in virtual time.
@@ -225,6 +226,27 @@ var leaderLaws = []law{
 		if s := next(t, sightings); s.Term != 4 || !s.Gap {
 			t.Errorf("the sighting is %+v, want term 4 with a gap", s)
 		}
+		unlock(t, hold)
+	}},
+	{"a leader after the engine has lost its data is a gap, even in the same term", func(t *testing.T, w *world) {
+		eng := &replaced{Engine: w.engine}
+		sightings := observe(t, w.on(eng))
+		next(t, sightings)
+		_, hold := campaign(t, t.Context(), w.client.Leader("job:1"))
+		if s := next(t, sightings); s.Term != 1 || s.Gap {
+			t.Errorf("the sighting is %+v, want term 1 without a gap", s)
+		}
+		fresh := memory.New()
+		eng.fresh.Store(fresh)
+		if s := next(t, sightings); s.Fence != 0 {
+			t.Errorf("the sighting is %+v, want no leader", s)
+		}
+		other := w.on(fresh)
+		_, second := campaign(t, t.Context(), other.Leader("job:1"))
+		if s := next(t, sightings); s.Term != 1 || !s.Gap {
+			t.Errorf("the sighting is %+v, want term 1 with a gap", s)
+		}
+		unlock(t, second)
 		unlock(t, hold)
 	}},
 	{"a handover within a process is a new term with a higher fence", func(t *testing.T, w *world) {
@@ -526,6 +548,45 @@ func (l lossyNotes) WriteNote(ctx context.Context, name, text string, version ui
 		return engine.ErrUnknown
 	}
 	return err
+}
+
+// replaced is an engine that loses its data when fresh is set.
+type replaced struct {
+	engine.Engine
+
+	fresh atomic.Pointer[memory.Engine]
+}
+
+func (r *replaced) Capabilities() engine.Capabilities {
+	c := r.Engine.Capabilities()
+	c.Inspector, c.Notes = replacedInspector{c.Inspector, r}, replacedNotes{c.Notes, r}
+	return c
+}
+
+type replacedInspector struct {
+	engine.Inspector
+
+	*replaced
+}
+
+func (r replacedInspector) Inspect(ctx context.Context, key string) (engine.Lock, error) {
+	if fresh := r.fresh.Load(); fresh != nil {
+		return fresh.Capabilities().Inspector.Inspect(ctx, key)
+	}
+	return r.Inspector.Inspect(ctx, key)
+}
+
+type replacedNotes struct {
+	engine.Notes
+
+	*replaced
+}
+
+func (r replacedNotes) ReadNote(ctx context.Context, name string) (engine.Note, error) {
+	if fresh := r.fresh.Load(); fresh != nil {
+		return fresh.Capabilities().Notes.ReadNote(ctx, name)
+	}
+	return r.Notes.ReadNote(ctx, name)
 }
 
 // noteless is an engine without notes.

@@ -99,22 +99,23 @@ type sighting struct {
 
 	left  time.Duration // of the leader's lease
 	known uint64        // the term of the last known leader, present or not
+	seen  uint64        // the fence of the last leader that was observed
 }
 
 // follow compares the sighting with the one before.
 func (s *sighting) follow(last sighting, began bool) {
-	if !began {
-		return
-	}
-	if s.Fence == 0 {
-		s.known = last.known // a term that was not observed as a leader counts as missed
-		return
-	}
-	if s.Term == 0 {
+	s.seen = s.Fence
+	switch {
+	case !began:
+	case s.Fence == 0:
+		s.known, s.seen = last.known, last.seen // a term that was not observed as a leader counts as missed
+	case s.Term == 0:
 		s.Gap = s.Holder != last.Holder
-		return
+	case s.Term == last.known:
+		s.Gap = last.seen > 0 && s.Fence != last.seen // the engine has lost its data, and counts again
+	default:
+		s.Gap = s.Term != last.known+1
 	}
-	s.Gap = s.Term != last.known && s.Term != last.known+1
 }
 
 // look asks the engine for the leader. It retries an engine that fails, for 2 seconds at
