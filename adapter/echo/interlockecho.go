@@ -35,16 +35,16 @@ func Wrap(middleware func(http.Handler) http.Handler) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) (err error) {
 			request, response := c.Request(), c.Response()
-			defer func() { // also after a panic
-				c.SetRequest(request)
-				c.SetResponse(response)
-			}()
 			r := adapter.WithContext(request, c, c.Path())
 			for _, p := range c.PathValues() {
 				r.SetPathValue(p.Name, p.Value)
 			}
 			defer adapter.CopyBack(request, r)
 			middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer func() { // also after a panic, and before the response is sent: hooks of outer handlers see their own
+					c.SetRequest(request)
+					c.SetResponse(response)
+				}()
 				c.SetRequest(r)
 				c.SetResponse(echo.NewResponse(w, c.Logger()))
 				if err = next(c); err != nil {

@@ -178,7 +178,9 @@ func TestShadowStream(t *testing.T) {
 	shadow := interlockhttp.Shadow(func(interlockhttp.Shadowed) {})
 	url := start(t, func(h *server.Hertz) {
 		guarded := orders(t, shadow, interlockhttp.MaxBody(1000))
-		h.POST("/read", guarded, func(_ context.Context, c *app.RequestContext) { c.String(http.StatusOK, "%v", string(c.Request.Body()) == body) })
+		h.POST("/read", guarded, func(_ context.Context, c *app.RequestContext) {
+			c.String(http.StatusOK, "%v", string(c.Request.Body()) == body)
+		})
 		h.POST("/ignore", guarded, func(_ context.Context, c *app.RequestContext) { c.String(http.StatusOK, "ignored") })
 	}, server.WithStreamBody(true), server.WithTransport(standard.NewTransporter))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
