@@ -97,6 +97,15 @@ func (l *Leader) Key() string { return l.mutex.key }
 // A lock that is valid in this process only elects no leader: Campaign then fails with
 // [ErrUnavailable]. See [Hold.Local].
 func (l *Leader) Campaign(ctx context.Context) (context.Context, *Hold, error) {
+	held, hold, err := l.elect(ctx)
+	if err == nil {
+		l.setResign(hold.Unlock)
+	}
+	return held, hold, err
+}
+
+// elect waits until the caller is the leader.
+func (l *Leader) elect(ctx context.Context) (context.Context, *Hold, error) {
 	inner := ctx
 	if ownerOf(ctx) != "" {
 		inner = WithOwner(ctx, "") // an owner may enter in several processes
@@ -109,7 +118,6 @@ func (l *Leader) Campaign(ctx context.Context) (context.Context, *Hold, error) {
 		_ = hold.Unlock() // err says why there is no leader
 		return ctx, nil, fmt.Errorf("interlock: announce the leader of %q: %w", l.mutex.key, err)
 	}
-	l.setResign(hold.Unlock)
 	return held, hold, nil
 }
 
@@ -185,14 +193,14 @@ func (l *Leader) term(ctx context.Context, fn func(context.Context) error) (led 
 	// parent can be cancelled without releasing the lock.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	held, hold, err := l.Campaign(ctx)
+	held, hold, err := l.elect(ctx)
 	if err != nil {
 		return false, err
 	}
 	l.setResign(func() error { cancel(errResigned); return nil })
 	err = hold.run(held, fn)
-	if context.Cause(ctx) == errResigned { //nolint:errorlint // identity: Resign set it
-		err = errResigned
+	if context.Cause(ctx) == errResigned && (err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, errResigned)) { //nolint:errorlint // identity: Resign set it
+		err = errResigned // fn returned because it was asked to
 	}
 	return true, err
 }

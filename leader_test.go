@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -248,6 +249,58 @@ var leaderLaws = []law{
 		}
 		unlock(t, second)
 		unlock(t, hold)
+	}},
+	{"a function that Resign asks to return leads until it has returned, however early Resign is called", func(t *testing.T, w *world) {
+		l, other := w.client.Leader("job:1"), w.another().Mutex("job:1")
+		for range 300 {
+			ctx, stop := context.WithCancel(t.Context())
+			var entered atomic.Bool
+			resigned := make(chan struct{})
+			go func() {
+				defer close(resigned)
+				for !entered.Load() {
+					if err := l.Resign(); err != nil {
+						t.Error(err)
+					}
+					runtime.Gosched()
+				}
+			}()
+			_ = l.Run(ctx, func(context.Context) error {
+				entered.Store(true)
+				if _, hold, err := other.TryLock(t.Context()); err == nil {
+					t.Error("another caller got the lock while the function of the leader ran")
+					unlock(t, hold)
+				}
+				stop()
+				return nil
+			})
+			<-resigned
+		}
+	}},
+	{"an error of a function that Resign asked to return is logged", func(t *testing.T, w *world) {
+		var log strings.Builder
+		before := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		defer slog.SetDefault(before)
+		l := w.client.Leader("job:1")
+		ctx, stop := context.WithCancel(t.Context())
+		terms := 0
+		_ = l.Run(ctx, func(ctx context.Context) error {
+			if err := l.Resign(); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			if terms++; terms == 1 {
+				return context.Cause(ctx)
+			}
+			if terms == 3 {
+				stop()
+			}
+			return errors.New("the checkpoint was not written")
+		})
+		if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), "checkpoint") {
+			t.Errorf("the log has %d errors, want one about the checkpoint:\n%s", n, log.String())
+		}
 	}},
 	{"a handover within a process is a new term with a higher fence", func(t *testing.T, w *world) {
 		sightings := observe(t, w.another())
