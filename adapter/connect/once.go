@@ -160,7 +160,8 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			before := sent.clone()
 			var err error
 			if resp, err = next(ctx, req); err != nil {
-				return &rpc.Reply{Err: err, Header: before.added(metaOf(err), sent).header}
+				added := before.added(metaOf(err), sent)
+				return &rpc.Reply{Err: err, Header: added.header, Trailer: added.trailer}
 			}
 			added := before.added(fields{resp.Header(), resp.Trailer()}, sent)
 			return &rpc.Reply{Message: resp.Any(), Header: added.header, Trailer: added.trailer}
@@ -169,6 +170,7 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		case r.Err != nil && called:
 			return nil, convert(r.Err)
 		case r.Err != nil:
+			maps.Copy(sent.trailer, r.Trailer)
 			return nil, withMeta(convert(r.Err), r.Header)
 		case called:
 			return resp, nil
@@ -213,8 +215,15 @@ func (f fields) added(response, now fields) fields {
 }
 
 func addedTo(before, response, now http.Header) http.Header {
-	added := now.Clone()
-	maps.DeleteFunc(added, func(name string, values []string) bool { return slices.Equal(before[name], values) })
+	added := make(http.Header)
+	for name, values := range now {
+		if n := len(before[name]); n <= len(values) && slices.Equal(before[name], values[:n]) {
+			values = values[n:]
+		}
+		if len(values) > 0 {
+			added[name] = slices.Clone(values)
+		}
+	}
 	for name, values := range response {
 		added[name] = append(added[name], values...)
 	}
