@@ -23,15 +23,15 @@ import (
 type protocol struct{}
 
 // Method implements [rpc.Protocol].
-func (protocol) Method(name string) (info rpc.MethodInfo) {
+func (protocol) Method(name string) rpc.MethodInfo {
 	service, method, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
-	if strings.HasPrefix(service, "grpc.health.v1.") || strings.HasPrefix(service, "grpc.reflection.") {
+	if rpc.SafeService(service) {
 		return rpc.MethodInfo{Safe: true}
 	}
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	s, ok := d.(protoreflect.ServiceDescriptor)
 	if err != nil || !ok {
-		return info // a service that was registered without a descriptor
+		return rpc.MethodInfo{Missing: described(protoreflect.FullName(service).Parent())} // or the service was registered without a descriptor
 	}
 	m := s.Methods().ByName(protoreflect.Name(method))
 	if m == nil {
@@ -43,6 +43,19 @@ func (protocol) Method(name string) (info rpc.MethodInfo) {
 		Safe:      options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS,
 		Streaming: m.IsStreamingClient() || m.IsStreamingServer(),
 	}
+}
+
+// described reports whether the services of a package have descriptors. If they do, a service
+// without one is misspelled.
+func described(name protoreflect.FullName) (found bool) {
+	if name == "" {
+		return false
+	}
+	protoregistry.GlobalFiles.RangeFilesByPackage(name, func(f protoreflect.FileDescriptor) bool {
+		found = f.Services().Len() > 0
+		return !found
+	})
+	return found
 }
 
 // Marshal implements [rpc.Protocol].
@@ -67,6 +80,11 @@ func (protocol) Unmarshal(name string, data []byte) (any, error) {
 
 // Code implements [rpc.Protocol].
 func (protocol) Code(err error) rpc.Code { return rpc.Code(connect.CodeOf(err)) }
+
+// Uncertain implements [rpc.Protocol].
+func (protocol) Uncertain(err error) bool {
+	return rpc.Uncertain(rpc.Code(connect.CodeOf(err)), err.Error(), failureOf(err).Reason)
+}
 
 // MarshalError implements [rpc.Protocol].
 func (protocol) MarshalError(err error) ([]byte, error) {

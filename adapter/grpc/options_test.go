@@ -44,7 +44,7 @@ func TestMistakesAreFoundAtSetUp(t *testing.T) {
 		"Methods(): no method":                 onceErr(order, signedIn, interlockgrpc.Methods()),
 		"write a method as":                    onceErr(order, signedIn, interlockgrpc.Methods("Create")),
 		"write a method as \"/shop":            onceErr(order, signedIn, interlockgrpc.Methods("")),
-		"its service has no such method":       onceErr(order, signedIn, interlockgrpc.Methods("/shop.Orders/Creat")),
+		"there is no such method":              onceErr(order, signedIn, interlockgrpc.Methods("/shop.Orders/Creat")),
 		"a stream cannot be replayed":          onceErr(order, signedIn, interlockgrpc.Methods(watch)),
 		"MinKey(0)":                            onceErr(order, signedIn, interlockgrpc.MinKey(0)),
 		"MaxReply(-1)":                         onceErr(order, signedIn, interlockgrpc.MaxReply(-1)),

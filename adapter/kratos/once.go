@@ -137,6 +137,9 @@ func wrap(m *rpc.Middleware) middleware.Middleware {
 			}
 			info := protocol{}.Method(tr.Operation())
 			c := &rpc.Call{Method: tr.Operation(), Request: req, Safe: info.Safe || safeOverHTTP(tr), Header: tr.RequestHeader().Values, SetHeader: tr.ReplyHeader().Set}
+			if !info.Known {
+				c.Path = pathOf(tr)
+			}
 			switch {
 			case !m.Applies(ctx, c):
 				return next(ctx, req)
@@ -158,6 +161,16 @@ func wrap(m *rpc.Middleware) middleware.Middleware {
 func safeOverHTTP(tr transport.Transporter) bool {
 	h, ok := tr.(khttp.Transporter)
 	return ok && h.Request().Method != http.MethodPost && h.Request().Method != http.MethodPatch
+}
+
+// pathOf returns the path and the query of a call over HTTP. The message of a handler that
+// was not generated may lack the variables of the path.
+func pathOf(tr transport.Transporter) string {
+	h, ok := tr.(khttp.Transporter)
+	if !ok {
+		return ""
+	}
+	return h.Request().Method + " " + h.Request().URL.EscapedPath() + "?" + h.Request().URL.Query().Encode()
 }
 
 func fieldsOf(h transport.Header) map[string][]string {

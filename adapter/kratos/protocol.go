@@ -1,6 +1,7 @@
 package interlockkratos
 
 import (
+	stderrors "errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-kratos/kratos/v2/errors"
 	"github.com/go-kratos/kratos/v2/transport"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -17,6 +19,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/interlock-go/interlock/internal/adapter/rpc"
@@ -26,15 +29,15 @@ import (
 type protocol struct{}
 
 // Method implements [rpc.Protocol].
-func (protocol) Method(name string) (info rpc.MethodInfo) {
+func (protocol) Method(name string) rpc.MethodInfo {
 	service, method, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
-	if strings.HasPrefix(service, "grpc.health.v1.") || strings.HasPrefix(service, "grpc.reflection.") || strings.HasPrefix(service, "kratos.api.") {
+	if rpc.SafeService(service) || service == "kratos.api.Metadata" {
 		return rpc.MethodInfo{Safe: true}
 	}
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	s, ok := d.(protoreflect.ServiceDescriptor)
 	if err != nil || !ok {
-		return info // the path of an HTTP handler that was not generated
+		return rpc.MethodInfo{Missing: described(protoreflect.FullName(service).Parent())} // or it is the path of an HTTP handler that was not generated
 	}
 	m := s.Methods().ByName(protoreflect.Name(method))
 	if m == nil {
@@ -46,6 +49,19 @@ func (protocol) Method(name string) (info rpc.MethodInfo) {
 		Safe:      options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS,
 		Streaming: m.IsStreamingClient() || m.IsStreamingServer(),
 	}
+}
+
+// described reports whether the services of a package have descriptors. If they do, a service
+// without one is misspelled.
+func described(name protoreflect.FullName) (found bool) {
+	if name == "" {
+		return false
+	}
+	protoregistry.GlobalFiles.RangeFilesByPackage(name, func(f protoreflect.FileDescriptor) bool {
+		found = f.Services().Len() > 0
+		return !found
+	})
+	return found
 }
 
 // Marshal implements [rpc.Protocol].
@@ -69,25 +85,49 @@ func (protocol) Unmarshal(name string, data []byte) (any, error) {
 }
 
 // Code implements [rpc.Protocol].
-func (protocol) Code(err error) rpc.Code {
+func (protocol) Code(err error) rpc.Code { return rpc.Code(statusOf(err).Code()) }
+
+// statusOf returns the status that grpc sends for a handler's error.
+func statusOf(err error) *status.Status {
 	if s, ok := status.FromError(err); ok {
-		return rpc.Code(s.Code())
+		return s
 	}
-	return rpc.Code(status.FromContextError(err).Code())
+	return status.FromContextError(err)
 }
 
-// MarshalError implements [rpc.Protocol].
+// Uncertain implements [rpc.Protocol].
+func (p protocol) Uncertain(err error) bool {
+	return rpc.Uncertain(p.Code(err), err.Error(), failureOf(err).Reason)
+}
+
+// MarshalError implements [rpc.Protocol]. The error has the status of gRPC and, as its last
+// detail, that of kratos: neither contains the other.
 func (protocol) MarshalError(err error) ([]byte, error) {
-	return proto.MarshalOptions{Deterministic: true}.Marshal(&errors.FromError(err).Status)
+	s := statusOf(err).Proto()
+	detail, failed := anypb.New(&errors.FromError(err).Status)
+	if failed != nil {
+		return nil, failed
+	}
+	s.Details = append(s.Details, detail)
+	return proto.MarshalOptions{Deterministic: true}.Marshal(s)
 }
 
 // UnmarshalError implements [rpc.Protocol].
 func (protocol) UnmarshalError(data []byte) (failed, err error) {
-	e := new(errors.Error)
-	if err := proto.Unmarshal(data, &e.Status); err != nil {
+	s := new(statuspb.Status)
+	if err := proto.Unmarshal(data, s); err != nil {
 		return nil, err
 	}
-	return e, nil
+	last := len(s.GetDetails()) - 1
+	if last < 0 {
+		return nil, stderrors.New("interlockkratos: the stored error has no status of kratos")
+	}
+	e := new(errors.Error)
+	if err := s.Details[last].UnmarshalTo(&e.Status); err != nil {
+		return nil, err
+	}
+	s.Details = s.Details[:last]
+	return &statusError{e, status.FromProto(s)}, nil
 }
 
 // convert returns an error of package rpc as an error of kratos.
@@ -103,21 +143,11 @@ func convert(tr transport.Transporter, err error) error {
 	if code == 0 {
 		code = http.StatusInternalServerError
 	}
-	return &problemError{errors.New(code, p.Reason(), p.Text).WithMetadata(p.Metadata()).WithCause(p), p}
+	return &statusError{errors.New(code, p.Reason(), p.Text).WithMetadata(p.Metadata()).WithCause(p), statusOfProblem(p)}
 }
 
-// A problemError is an error of kratos with the gRPC status of package interlockgrpc.
-type problemError struct {
-	err     *errors.Error
-	problem *rpc.Problem
-}
-
-// Error implements error.
-func (e *problemError) Error() string { return e.err.Error() }
-
-// GRPCStatus is for package status.
-func (e *problemError) GRPCStatus() *status.Status {
-	p := e.problem
+// statusOfProblem returns the gRPC status of package interlockgrpc.
+func statusOfProblem(p *rpc.Problem) *status.Status {
 	s := status.New(codes.Code(p.GRPC), p.Text)
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: p.Reason(), Domain: rpc.Domain, Metadata: p.Metadata()}}
 	if d := p.RetryDelay(); d > 0 {
@@ -129,5 +159,17 @@ func (e *problemError) GRPCStatus() *status.Status {
 	return s
 }
 
-// Unwrap returns the error of kratos, which wraps the problem.
-func (e *problemError) Unwrap() error { return e.err }
+// A statusError is an error of kratos with a gRPC status of its own.
+type statusError struct {
+	err    *errors.Error
+	status *status.Status
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return e.err.Error() }
+
+// GRPCStatus is for package status.
+func (e *statusError) GRPCStatus() *status.Status { return e.status }
+
+// Unwrap returns the error of kratos. If it is of this package, it wraps the problem.
+func (e *statusError) Unwrap() error { return e.err }

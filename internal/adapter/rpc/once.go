@@ -137,8 +137,8 @@ func (m *Middleware) identify(ctx context.Context, c *Call) (key guard.Key, ok b
 	return key, true, nil
 }
 
-// fingerprint identifies the content of a call: its method, its message, and the fields that
-// name an account.
+// fingerprint identifies the content of a call: its method, its path, its message, and the
+// fields that name an account.
 func (m *Middleware) fingerprint(c *Call) (string, error) {
 	if c.Request == nil {
 		return "", fmt.Errorf("%w: %s is a stream, which cannot be replayed: use Lock or Limit for it", errSetUp, c.Method)
@@ -148,6 +148,9 @@ func (m *Middleware) fingerprint(c *Call) (string, error) {
 		return "", fmt.Errorf("%w: %w", errSetUp, err)
 	}
 	b := appendText(appendText(appendText(nil, c.Method), name), data)
+	if c.Path != "" {
+		b = appendText(b, c.Path)
+	}
 	for _, field := range m.settings.tenants {
 		if values := c.Header(field); len(values) > 0 {
 			b = appendText(appendText(b, field), strings.Join(values, ","))

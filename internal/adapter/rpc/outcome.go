@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/guard"
@@ -145,6 +146,9 @@ func (m *Middleware) errorOutcome(err error, code Code) Outcome {
 	case guard.ClassUnknown:
 		return interlockhttp.Unknown
 	}
+	if m.protocol.Uncertain(err) {
+		return interlockhttp.Unknown
+	}
 	switch code {
 	case InvalidArgument, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted, FailedPrecondition, OutOfRange, Unimplemented, Unauthenticated:
 		return interlockhttp.Failed
@@ -157,4 +161,17 @@ func (m *Middleware) errorOutcome(err error, code Code) Outcome {
 		return interlockhttp.Kept
 	}
 	return interlockhttp.Unknown
+}
+
+// Uncertain reports whether an error comes from another service that may have executed the
+// call, although its code alone does not say so. reason is that of an ErrorInfo of our domain;
+// "" for other errors.
+func Uncertain(code Code, message, reason string) bool {
+	switch interlockhttp.Code(reason) {
+	case interlockhttp.InProgress, interlockhttp.OutcomeUnknown, interlockhttp.ResultUnavailable, interlockhttp.RecordCorrupt:
+		return true
+	}
+	// The other service has sent a reply, which is too large to be received. The texts are
+	// those of grpc and of connect.
+	return code == ResourceExhausted && (strings.Contains(message, "larger than max") || strings.Contains(message, "larger than configured max"))
 }

@@ -13,6 +13,7 @@ import (
 // A Call is one call of a method on a server.
 type Call struct {
 	Method    string                     // "/shop.Orders/Create"
+	Path      string                     // belongs to the call as well, if the message does not contain it
 	Request   any                        // the message; nil for a stream
 	Safe      bool                       // the method has no side effects
 	Header    func(name string) []string // reads the request's header; names are in lower case
@@ -44,6 +45,8 @@ type Protocol interface {
 	Unmarshal(name string, data []byte) (any, error)
 	// Code returns the gRPC code of a handler's error.
 	Code(err error) Code
+	// Uncertain reports what the function [Uncertain] says of a handler's error.
+	Uncertain(err error) bool
 	// MarshalError returns a handler's error in a form that can be stored.
 	MarshalError(err error) ([]byte, error)
 	// UnmarshalError returns a stored error.
@@ -53,10 +56,20 @@ type Protocol interface {
 // A MethodInfo is what the descriptor of a method says.
 type MethodInfo struct {
 	Known     bool // the service has a descriptor
-	Missing   bool // the service has a descriptor, and no such method
+	Missing   bool // the package has descriptors, and none has the method
 	Safe      bool // the method has no side effects
 	Streaming bool
 }
+
+// safeServices lists the services for health checks and reflection.
+var safeServices = map[string]bool{
+	"grpc.health.v1.Health":                    true,
+	"grpc.reflection.v1.ServerReflection":      true,
+	"grpc.reflection.v1alpha.ServerReflection": true,
+}
+
+// SafeService reports whether a service is one for health checks or reflection.
+func SafeService(name string) bool { return safeServices[name] }
 
 // A Middleware guards, locks or limits calls.
 type Middleware struct {

@@ -37,6 +37,7 @@ func (text) Unmarshal(name string, data []byte) (any, error) {
 }
 
 func (text) Code(error) rpc.Code                        { return rpc.NotFound }
+func (text) Uncertain(error) bool                       { return false }
 func (text) MarshalError(err error) ([]byte, error)     { return []byte(err.Error()), nil }
 func (text) UnmarshalError(b []byte) (err, fault error) { return errors.New(string(b)), nil }
 

@@ -148,7 +148,7 @@ func (s *Settings) checkMethods(p Protocol, streams bool) {
 	for name := range s.methods {
 		switch info := p.Method(name); {
 		case info.Missing:
-			s.Reject("%q: its service has no such method", name)
+			s.Reject("%q: there is no such method", name)
 		case info.Streaming && !streams:
 			s.Reject("%q: a stream cannot be replayed: use Lock or Limit for it, or make the call unary", name)
 		}
