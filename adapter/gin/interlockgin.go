@@ -69,9 +69,11 @@ func (x *exchange) next(w http.ResponseWriter, r *http.Request) {
 	c.Next()
 	switch {
 	case inner.Written():
+	case x.writer.Written(): // past the middleware, as by Engine.HandleContext
+		adapter.Streamed(w, x.writer.Status())
 	case len(c.Errors) > errors:
 		x.leave(w, inner.status, outcome(c.Errors.Last().Err))
-	case c.FullPath() == "": // no route: gin answers 404 or 405 after the last handler
+	case c.FullPath() == "" && inner.status >= http.StatusBadRequest: // no route: gin answers 404 or 405 after the last handler
 		x.leave(w, inner.status, "not-executed")
 	default:
 		inner.WriteHeaderNow()
