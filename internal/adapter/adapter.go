@@ -12,7 +12,8 @@ import (
 const FieldOutcome = "Interlock-Outcome"
 
 // Pattern returns a framework's route as a pattern of [http.ServeMux]: /orders/:id/* becomes
-// /orders/{id}/{path...}. Constraints, as in :id<int>, are left out.
+// /orders/{id}/{path...}. Constraints, as in :id<int>, are left out. A segment with more than a
+// parameter, as :from-:to or :id\:cancel, stays unchanged, so that routes keep their own patterns.
 func Pattern(route string) string {
 	if !strings.ContainsAny(route, ":*+") {
 		return route
@@ -20,7 +21,7 @@ func Pattern(route string) string {
 	segments := strings.Split(route, "/")
 	for i, s := range segments {
 		switch {
-		case strings.HasPrefix(s, ":"):
+		case strings.HasPrefix(s, ":") && !strings.ContainsAny(s[1:], `:\`):
 			name, _, _ := strings.Cut(s[1:], "<")
 			segments[i] = "{" + strings.TrimSuffix(name, "?") + "}"
 		case strings.HasPrefix(s, "*"), strings.HasPrefix(s, "+"):
