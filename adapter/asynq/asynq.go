@@ -12,14 +12,16 @@
 //	mux.Use(once)
 //	srv := asynq.NewServer(redis, interlockasynq.Config(asynq.Config{Concurrency: 10}))
 //
-// That is for all tasks; once(handler) is for one handler. Use one guard, with a name of its
+// This guards all tasks; once(handler) guards one handler. Use one guard, with a name of its
 // own, for each handler whose tasks have IDs from [ID].
 //
 // # What asynq is told
 //
 // A task that was done before succeeds without running. A task that another process runs,
 // and every task while the engine is down, is retried later; with Config that does not
-// count as a failure. A handler's error is returned to asynq, which retries by its own rules.
+// count as a failure. A task that has no retries left waits in its worker instead, up to its
+// timeout, because asynq would archive it. A handler's error is returned to asynq, which
+// retries by its own rules.
 //
 // A task is archived (asynq.SkipRetry) if running it again cannot be right: its outcome is
 // unknown and the policy is [guard.Hold], or its ID was used with another type or payload. An
@@ -81,17 +83,40 @@ func Middleware(g *guard.Guard[struct{}], opts ...Option) (asynq.MiddlewareFunc,
 
 func (o *once) wrap(next asynq.Handler) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		_, out := consume.Do(ctx, o.guard, o.id(ctx, task), [][]byte{[]byte(task.Type()), task.Payload()}, func(ctx context.Context) (none struct{}, _ error) {
-			return none, next.ProcessTask(ctx, task)
-		})
-		switch out.Action {
-		case consume.Nack:
-			return &laterError{out.Err, out.Delay}
-		case consume.Park:
-			return fmt.Errorf("interlockasynq: the task does not run: %w (%w)", out.Err, asynq.SkipRetry)
+		for {
+			_, out := consume.Do(ctx, o.guard, o.id(ctx, task), [][]byte{[]byte(task.Type()), task.Payload()}, func(ctx context.Context) (none struct{}, _ error) {
+				return none, next.ProcessTask(ctx, task)
+			})
+			switch {
+			case out.Action == consume.Park:
+				return fmt.Errorf("interlockasynq: the task does not run: %w (%w)", out.Err, asynq.SkipRetry)
+			case out.Action == consume.Nack && (hasRetries(ctx) || !pause(ctx, out.Delay)):
+				return &laterError{out.Err, out.Delay}
+			case out.Action != consume.Nack:
+				return out.Err
+			}
 		}
-		return out.Err
 	})
+}
+
+// hasRetries reports whether asynq will try the task again after an error. It archives a task
+// that has used up its retries, even if IsFailure says that the error does not count.
+func hasRetries(ctx context.Context) bool {
+	retried, _ := asynq.GetRetryCount(ctx)
+	limit, ok := asynq.GetMaxRetry(ctx)
+	return !ok || retried < limit
+}
+
+// pause waits for d. It returns false if ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Config returns c for servers with the middleware. A task that did not run because another

@@ -210,3 +210,26 @@ func TestMiddlewareRefusesWhatDoesNotFit(t *testing.T) {
 		}
 	}
 }
+
+// asynq archives a task that has used up its retries, whatever IsFailure says.
+func TestATaskWithoutRetriesWaitsForItsTurn(t *testing.T) {
+	b := open(t, redistest.Start(t).Addr())
+	w := interlocktest.New(t)
+	var tries, ran atomic.Int32
+	once, err := interlockasynq.Middleware(interlocktest.Guard[none](w, policy), interlockasynq.ID(func(context.Context, *asynq.Task) string {
+		tries.Add(1)
+		return "1"
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.serve(t, once, interlockasynq.Config(asynq.Config{}), func(context.Context, *asynq.Task) error { ran.Add(1); return nil })()
+	w.Fail()
+	b.enqueue(t, asynq.NewTask(taskType, nil), asynq.MaxRetry(0))
+	await(t, "the task is tried twice", func() bool { return tries.Load() > 1 || b.info(t).Archived > 0 })
+	w.Heal()
+	await(t, "the task is settled", func() bool { return b.Unsettled(t) == 0 })
+	if n := b.info(t); ran.Load() != 1 || n.Archived != 0 {
+		t.Errorf("the task ran %d times, and %d are archived", ran.Load(), n.Archived)
+	}
+}
