@@ -11,13 +11,18 @@
 // it does not matter that the clocks of the processes differ, or that the job is done before
 // the last process wakes up.
 //
+// The Crons of all processes must use the same time zone: see [cron.WithLocation]. In another
+// zone the same spec gives other times.
+//
 // A job may still run when its next activation comes, in this process or in another. To skip
-// that activation, wrap the job in [SkipIfStillRunning].
+// that activation, wrap the job in [SkipIfStillRunning]. Do not pass [cron.DelayIfStillRunning]
+// to [cron.WithChain]: an activation that waits there until the next one comes counts as that
+// one. Wrap the job itself instead.
 //
 // # Failures
 //
-// An activation runs once, whatever happens: if its job fails, or its process dies, the next
-// activation runs as usual. Package guard lists the activations whose outcome is unknown;
+// An activation runs at most once, even if its job fails or its process dies. The next
+// activation runs as usual. [guard.Records] lists the activations whose outcome is unknown.
 // Policy.OnUnknown and Policy.OnError change this. A job that takes longer than
 // Policy.MaxHold, by default 15 minutes, loses its claim. If the engine is down, the job does
 // not run, and the logger gets the error.
@@ -69,19 +74,24 @@ type Jobs struct {
 	cron   *cron.Cron
 	client *interlock.Client
 	logger cron.Logger
+
+	mu    sync.Mutex
+	names map[string]cron.EntryID // the entries by Policy.Name
 }
 
 // New returns Jobs that adds to c. The logger gets an Info for each activation that is
 // skipped, and an Error for each job that fails or cannot be guarded.
 func New(c *cron.Cron, client *interlock.Client, logger cron.Logger) *Jobs {
-	return &Jobs{cron: c, client: client, logger: logger}
+	return &Jobs{cron: c, client: client, logger: logger, names: make(map[string]cron.EntryID)}
 }
 
 // AddFunc adds a job that runs once for each activation of spec, which c parses.
 //
-// Policy.Name is the name of the job, the same in all processes. The defaults of the policy
-// are those of package guard, except that its scope is Global, duplicates are refused, and
-// an error is kept: a job that failed does not run again in another process.
+// Policy.Name is the name of the job, the same in all processes. It is an error if another
+// entry has it, because the two would take each other's activations. The defaults of the
+// policy are those of package guard, except that its scope is Global, duplicates are refused,
+// and an error is kept: a job that failed does not run again in another process.
+// Policy.Retain, 24 hours by default, must be longer than a process may be late.
 //
 // With @every, each process counts from its own start. The job then runs at most once per
 // interval of the clock, such as once between 12:00 and 12:05.
@@ -92,6 +102,11 @@ func (j *Jobs) AddFunc(spec string, p guard.Policy, fn func(context.Context) err
 // AddJob is AddFunc for a [cron.Job]. A job that is no [Func] does not learn that its claim
 // was lost.
 func (j *Jobs) AddJob(spec string, p guard.Policy, job cron.Job) (cron.EntryID, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if id, ok := j.names[p.Name]; ok && j.cron.Entry(id).Valid() {
+		return 0, fmt.Errorf("interlockcron: add a job: entry %d has the name %q: use another Policy.Name, or remove that entry", id, p.Name)
+	}
 	g, err := newGuard(j.client, p)
 	if err != nil {
 		return 0, fmt.Errorf("interlockcron: add a job: %w", err)
@@ -99,8 +114,11 @@ func (j *Jobs) AddJob(spec string, p guard.Policy, job cron.Job) (cron.EntryID, 
 	e := &entry{Jobs: j, guard: g, job: job}
 	e.mu.Lock() // until the id is known: the job may be activated at once
 	defer e.mu.Unlock()
-	e.id, err = j.cron.AddJob(spec, e)
-	return e.id, err
+	if e.id, err = j.cron.AddJob(spec, e); err != nil {
+		return 0, err
+	}
+	j.names[p.Name] = e.id
+	return e.id, nil
 }
 
 func newGuard(client *interlock.Client, p guard.Policy) (*guard.Guard[struct{}], error) {
@@ -133,7 +151,7 @@ type entry struct {
 	guard *guard.Guard[struct{}]
 	job   cron.Job
 
-	mu sync.Mutex
+	mu sync.Mutex // guards id
 	id cron.EntryID
 }
 
@@ -142,7 +160,7 @@ func (e *entry) Run() {
 	name := e.guard.Policy().Name
 	at := e.activation()
 	if at.IsZero() {
-		e.logger.Info("skip", "job", name, "reason", "the entry was removed")
+		e.logger.Info("skip", "job", name, "reason", "the Cron has not activated it, or its entry was removed")
 		return
 	}
 	var ran bool

@@ -129,6 +129,35 @@ func TestJobs(t *testing.T) {
 			processes[1].log.counts(t, 60, 0)
 			processes[2].log.counts(t, 60, 0)
 		},
+		"two entries of one name are refused, but a removed entry can be added again": func(t *testing.T, e *enginetest.Faulty) {
+			p := start(t, e, 0)
+			runs := map[string]int{}
+			job := func(name string) func(context.Context) error {
+				return func(context.Context) error { runs[name]++; return nil }
+			}
+			id, err := p.AddFunc("* * * * *", policy, job("first"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.AddFunc("* * * * *", policy, job("second")); err == nil || !strings.Contains(err.Error(), "\"report\"") {
+				t.Errorf("the second entry: %v, want an error with the name", err)
+			}
+			if _, err := p.AddFunc("no spec", guard.Policy{Name: "typo"}, job("typo")); err == nil {
+				t.Error("a wrong spec was accepted")
+			}
+			if _, err := p.AddFunc("* * * * *", guard.Policy{Name: "typo"}, job("other")); err != nil {
+				t.Errorf("the name of a wrong spec is taken: %v", err)
+			}
+			pass(10 * time.Minute)
+			p.cron.Remove(id)
+			if _, err := p.AddFunc("* * * * *", policy, job("again")); err != nil {
+				t.Error(err)
+			}
+			pass(10 * time.Minute)
+			if runs["first"] != 10 || runs["again"] != 10 || runs["other"] != 20 {
+				t.Errorf("the runs are %v, want 10, 10 and 20", runs)
+			}
+		},
 		"a lock alone runs a short job in each process: this is why activations are guarded": func(t *testing.T, e *enginetest.Faulty) {
 			processes := three(t, e)
 			runs := interlocktest.Count(t, "the job")
