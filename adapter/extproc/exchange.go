@@ -20,11 +20,14 @@ import (
 // each part, in the order of the phases, and waits for the answer before it continues.
 type exchange struct {
 	stream   extprocv3.ExternalProcessor_ProcessServer
+	ctx      context.Context //nolint:containedctx // of the stream, until Envoy closes it in order
+	cancel   context.CancelCauseFunc
 	messages chan *extprocv3.ProcessingRequest // closed when the stream has ended
 	ended    error                             // why it ended; set before messages is closed
 
 	request  http.Header    // as Envoy sent it
 	hasBody  bool           // the request has a body, which was not received yet
+	bypassed error          // the upstream has answered already, unguarded
 	response *http.Response // as Envoy sent it; nil before
 	text     []byte         // the body of the response
 	events   bool           // the response is an event stream, whose end is not awaited
@@ -52,15 +55,21 @@ const (
 	responseTrailers
 )
 
-// receive passes messages on until the stream ends.
+// receive passes messages on until the stream ends. If that happens before the response,
+// Envoy has ended the request, and handlers must not wait any longer, for a lock, say.
 func (x *exchange) receive() {
 	defer close(x.messages)
+	last := none
 	for {
 		m, err := x.stream.Recv()
 		if err != nil {
 			x.ended = err
+			if last <= requestTrailers {
+				x.cancel(err)
+			}
 			return
 		}
+		last = phaseOf(m)
 		select {
 		case x.messages <- m:
 		case <-x.stream.Context().Done():
@@ -131,8 +140,10 @@ func (x *exchange) waiting() phase {
 	return x.pending
 }
 
-// answer lets Envoy continue, with a change of the header, if that is still possible, and
-// with another mode for the rest of the request.
+// answer lets Envoy continue, with a change of the header and with another mode for the rest
+// of the request. Once Envoy has sent trailers, headers cannot be changed: answer fails for a
+// request, which must not be sent with fields that a handler has removed, and leaves the
+// header of a response unchanged.
 func (x *exchange) answer(change *extprocv3.HeaderMutation, mode *modev3.ProcessingMode) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -147,6 +158,9 @@ func (x *exchange) answer(change *extprocv3.HeaderMutation, mode *modev3.Process
 	case requestBody:
 		m.Response = &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{Response: common}}
 	case requestTrailers:
+		if change != nil {
+			return errors.New("interlockextproc: the header of a request with trailers and an empty body cannot be changed")
+		}
 		m.Response = &extprocv3.ProcessingResponse_RequestTrailers{RequestTrailers: &extprocv3.TrailersResponse{}}
 	case responseHeaders:
 		m.Response = &extprocv3.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extprocv3.HeadersResponse{Response: common}}
@@ -208,7 +222,7 @@ func (x *exchange) readBody() ([]byte, error) {
 	x.mu.Lock()
 	deadline := x.deadline
 	x.mu.Unlock()
-	m, err := x.next(x.stream.Context(), deadline)
+	m, err := x.next(x.ctx, deadline)
 	switch {
 	case errors.Is(err, io.EOF): // the stream ended, not the body
 		return nil, io.ErrUnexpectedEOF
@@ -221,6 +235,16 @@ func (x *exchange) readBody() ([]byte, error) {
 		return m.GetRequestBody().GetBody(), nil
 	case requestTrailers: // the body is empty
 		return nil, nil
+	case responseHeaders: // Envoy itself refuses the body, or the filter does not send bodies
+		_, pseudo := headerOf(m.GetResponseHeaders().GetHeaders())
+		switch pseudo[":status"] {
+		case "413":
+			return nil, &http.MaxBytesError{}
+		case "408":
+			return nil, os.ErrDeadlineExceeded
+		}
+		x.bypassed = status.Errorf(codes.InvalidArgument, "interlockextproc: a response with the status %s came before the body of the request, which may have run unguarded; write request_body_mode: BUFFERED and request_trailer_mode: SEND", pseudo[":status"])
+		return nil, x.bypassed
 	}
 	return nil, unexpected(m, "the body of the request")
 }

@@ -663,10 +663,12 @@ func TestMisconfiguration(t *testing.T) {
 		w.order("key-1").want(t, 409, string(interlockhttp.OutcomeUnknown))
 		w.wantRuns(1)
 	})
-	t.Run("a mode that sends nothing is overridden", func(t *testing.T) {
+	t.Run("a mode that sends no responses is overridden", func(t *testing.T) {
 		t.Parallel()
 		w := setUp(t, memory.New(), func(c *envoytest.Config) {
-			c.Mode = &modev3.ProcessingMode{ResponseHeaderMode: modev3.ProcessingMode_SKIP}
+			mode(func(m *modev3.ProcessingMode) {
+				m.ResponseHeaderMode, m.ResponseBodyMode = modev3.ProcessingMode_SKIP, modev3.ProcessingMode_NONE
+			})(c)
 		}, guarded(charge))
 		w.order("key-1").want(t, 201, "order 1: coffee")
 		w.order("key-1").want(t, 201, "order 1: coffee")

@@ -146,6 +146,7 @@ func TestUpstreamFailures(t *testing.T) {
 		{"a reset connection, without attributes", reset, func(c *envoytest.Config) { c.NoAttributes = true }, 503, false},
 		{"a response that breaks off", broken, nothing, 0, false},
 		{"a timeout", hang, func(c *envoytest.Config) { c.UpstreamTimeout = time.Second }, 504, false},
+		{"a timeout that Envoy takes for the client's", hang, func(c *envoytest.Config) { c.UpstreamTimeout, c.TimeoutStatus = time.Second, 408 }, 408, false},
 		{"a refused connection", nil, refuse, 503, true},
 		{"a refused connection after another attempt", nil, func(c *envoytest.Config) { refuse(c); c.Attempts = 2 }, 503, false},
 		{"a refused connection, without attributes", nil, func(c *envoytest.Config) { refuse(c); c.NoAttributes = true }, 503, false},

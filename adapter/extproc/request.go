@@ -29,7 +29,7 @@ func exchangeOf(ctx context.Context) *exchange {
 // accept reads the first message. It returns no request if the path is not one that an
 // upstream could serve: net/http refuses such a request as well.
 func (x *exchange) accept() (*http.Request, error) {
-	ctx := x.stream.Context()
+	ctx := x.ctx
 	m, err := x.next(ctx, x.deadline)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,8 @@ func (x *exchange) accept() (*http.Request, error) {
 		return nil, status.Error(codes.FailedPrecondition, "interlockextproc: the filter has observability_mode: true, and guards nothing; remove it")
 	case p.GetSendBodyWithoutWaitingForHeaderResponse():
 		return nil, status.Error(codes.FailedPrecondition, "interlockextproc: the filter has send_body_without_waiting_for_header_response: true; remove it")
-	case streams(p.GetRequestBodyMode()) || streams(p.GetResponseBodyMode()):
+	case p != nil && p.GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED || streams(p.GetResponseBodyMode()):
+		// Without a body, a guarded request would run unguarded if the filter forbids mode_override.
 		return nil, status.Errorf(codes.FailedPrecondition, "interlockextproc: the body modes of the filter are %v and %v; write request_body_mode: BUFFERED and response_body_mode: BUFFERED", p.GetRequestBodyMode(), p.GetResponseBodyMode())
 	case headers == nil:
 		return nil, unexpected(m, "the header of the request; write request_header_mode: SEND")

@@ -31,9 +31,12 @@ func (w *responseWriter) WriteHeader(status int) {
 	}
 	w.status, w.sent = status, w.header.Clone()
 	w.sent.Del(outcomeField)
-	// An event stream does not end, so its header is sent before the rest was seen.
+	// An event stream does not end, so its header is sent before the rest was seen. A handler
+	// may replace it by another response, such as a refusal.
 	if x := w.exchange; x.events {
-		_ = x.answer(change(x.response.Header, w.sent), passMode())
+		if x.events = status == x.response.StatusCode; x.events {
+			_ = x.answer(change(x.response.Header, w.sent), passMode())
+		}
 	}
 }
 
@@ -69,7 +72,10 @@ func (w *responseWriter) finish() error {
 	x := w.exchange
 	x.sending.Lock() // a handler that still waits has a context that is done
 	defer x.sending.Unlock()
-	if x.hasPassed() {
+	switch {
+	case x.bypassed != nil:
+		return x.bypassed
+	case x.hasPassed():
 		return nil
 	}
 	w.Flush()

@@ -1,6 +1,7 @@
 package interlockextproc
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -58,6 +59,8 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) (err 
 		}
 	}()
 	x := &exchange{stream: stream, messages: make(chan *extprocv3.ProcessingRequest)}
+	x.ctx, x.cancel = context.WithCancelCause(stream.Context())
+	defer x.cancel(nil)
 	go x.receive() // until the stream ends, which is at the latest when Process returns
 	r, err := x.accept()
 	if err != nil {

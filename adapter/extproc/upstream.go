@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -21,9 +22,11 @@ import (
 
 // Pass is a handler for requests that need no guard: Envoy continues alone, and Interlock
 // does not see the response. Changed header fields of the request are kept.
-func Pass(_ http.ResponseWriter, r *http.Request) {
+func Pass(w http.ResponseWriter, r *http.Request) {
 	if x := exchangeOf(r.Context()); x != nil {
-		_ = x.pass(r) // fails only if the request has ended
+		if err := x.pass(r); err != nil {
+			fail(w, r, err)
+		}
 	}
 }
 
@@ -85,11 +88,18 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // pass lets Envoy continue alone.
 func (x *exchange) pass(r *http.Request) error {
+	if err := x.answer(change(x.request, r.Header), passMode()); err != nil {
+		return guard.NotExecuted(err) // Envoy continues only after the answer
+	}
 	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.passed = true
-	x.mu.Unlock()
-	return x.answer(change(x.request, r.Header), passMode())
+	return nil
 }
+
+// repeating are fields by which a client that Envoy takes for an internal one makes the
+// router repeat its request. A server cannot remove them: Envoy ignores changes of X-Envoy-*.
+var repeating = []string{"X-Envoy-Retry-On", "X-Envoy-Retry-Grpc-On"}
 
 // roundTrip lets Envoy send the request, and waits for the response. An error that matches
 // guard.ErrNotExecuted says that the upstream got nothing.
@@ -99,9 +109,14 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close() // Envoy has the body
 	}
+	for _, name := range repeating {
+		if x.request.Get(name) != "" {
+			return nil, guard.NotExecuted(fmt.Errorf("interlockextproc: %s would repeat the request unseen; remove it before the filter ext_proc", name))
+		}
+	}
 	switch p := x.waiting(); {
-	case x.stream.Context().Err() != nil:
-		return nil, guard.NotExecuted(context.Cause(x.stream.Context()))
+	case x.ctx.Err() != nil:
+		return nil, guard.NotExecuted(context.Cause(x.ctx))
 	case p != requestHeaders && p != requestBody && p != requestTrailers:
 		return nil, guard.NotExecuted(errors.New("interlockextproc: the request was sent before, or its body could not be read"))
 	}
@@ -197,6 +212,9 @@ type eventStream struct {
 // Read implements io.Reader.
 func (s *eventStream) Read([]byte) (int, error) {
 	for {
+		if !s.exchange.events {
+			return 0, io.EOF // a handler has replaced it
+		}
 		_, err := s.exchange.next(s.ctx, time.Time{})
 		switch {
 		case s.ctx.Err() != nil:
@@ -241,7 +259,7 @@ func (x *exchange) outcome(m *extprocv3.ProcessingRequest) string {
 			return "unknown"
 		}
 		return ""
-	case status < http.StatusInternalServerError: // a filter behind this one has refused it
+	case status < http.StatusInternalServerError && status != http.StatusRequestTimeout: // a filter behind this one has refused it
 		return ""
 	case attempts == 1 && notSent(details), refused[details] && fields[attemptsField] != nil:
 		return "not-executed"

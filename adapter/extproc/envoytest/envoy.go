@@ -41,6 +41,7 @@ type Config struct {
 	NoTiming           bool          // suppress_envoy_headers
 	MessageTimeout     time.Duration // Default: 1m
 	UpstreamTimeout    time.Duration // the route's timeout. Default: none
+	TimeoutStatus      int           // the status after it. Default: 504; max_stream_duration may answer 408
 	BufferLimit        int           // bytes of a body. Default: 1 MiB
 	Attempts           int           // upstream.request_attempt_count. Default: 1
 
@@ -85,6 +86,9 @@ func Start(t testing.TB, c Config) *Envoy {
 	}
 	if c.Attempts == 0 {
 		c.Attempts = 1
+	}
+	if c.TimeoutStatus == 0 {
+		c.TimeoutStatus = http.StatusGatewayTimeout
 	}
 	e := &Envoy{t: t, config: c, back: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
 	for _, address := range c.Servers {
@@ -181,7 +185,7 @@ func (f *filter) run(r *http.Request) {
 		}
 		if f.mode.RequestBodyMode == modev3.ProcessingMode_BUFFERED && !f.done {
 			if len(text) > f.config.BufferLimit {
-				f.localReply(http.StatusRequestEntityTooLarge, []byte("Payload Too Large"), nil, "request_payload_too_large")
+				f.answer(r, local(http.StatusRequestEntityTooLarge, "Payload Too Large"), "request_payload_too_large") // filters see it
 				return
 			}
 			if len(text) > 0 || len(r.Trailer) == 0 {
@@ -253,10 +257,15 @@ func (f *filter) respond(r *http.Request, header http.Header, body []byte) {
 	if !ok {
 		return
 	}
-	defer func() { _ = res.Body.Close() }()
 	if f.cut("upstream answered") {
 		f.abort()
 	}
+	f.answer(r, res, details)
+}
+
+// answer sends a response of the upstream, or one of Envoy itself, to the server.
+func (f *filter) answer(r *http.Request, res *http.Response, details string) {
+	defer func() { _ = res.Body.Close() }()
 	if details == "via_upstream" && !f.config.NoTiming {
 		res.Header.Set("X-Envoy-Upstream-Service-Time", "1")
 	}
@@ -357,7 +366,7 @@ func (f *filter) call(r *http.Request, header http.Header, body []byte) (*http.R
 			case f.ctx.Err() != nil: // the client has left
 				f.abort()
 			case ctx.Err() != nil:
-				return local(http.StatusGatewayTimeout, "upstream request timeout"), "upstream_response_timeout", true
+				return local(f.config.TimeoutStatus, "upstream request timeout"), "upstream_response_timeout", true
 			case errors.Is(res.err, syscall.ECONNREFUSED):
 				return local(http.StatusServiceUnavailable, "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure"),
 					"upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}", true
