@@ -31,7 +31,8 @@
 // The messages that a handler returns are part of the result. If the process dies before the
 // router has published all of them, the redelivery publishes them again, with the same UUIDs
 // and without running the handler. They are published at least once: their consumers
-// need a guard, too.
+// need a guard, too. Messages that exceed [guard.MaxResult], 1 MiB by default, are published
+// but not kept: such a redelivery is parked.
 //
 // # Other middleware
 //
@@ -70,7 +71,7 @@ type Produced []ProducedMessage
 // A ProducedMessage is one message that a handler returned.
 type ProducedMessage struct {
 	UUID     string            `json:"uuid"`
-	Metadata map[string]string `json:"metadata,omitempty"`
+	Metadata map[string][]byte `json:"metadata,omitempty"` // bytes, as brokers have binary headers
 	Payload  []byte            `json:"payload"`
 }
 
@@ -173,7 +174,11 @@ func logParked(m *message.Message, err error) error {
 func produced(messages []*message.Message) Produced {
 	p := make(Produced, 0, len(messages))
 	for _, m := range messages {
-		p = append(p, ProducedMessage{m.UUID, m.Metadata, m.Payload})
+		metadata := make(map[string][]byte, len(m.Metadata))
+		for k, v := range m.Metadata {
+			metadata[k] = []byte(v)
+		}
+		p = append(p, ProducedMessage{m.UUID, metadata, m.Payload})
 	}
 	return p
 }
@@ -183,7 +188,7 @@ func (p Produced) messages() []*message.Message {
 	for _, kept := range p {
 		m := message.NewMessage(kept.UUID, kept.Payload)
 		for k, v := range kept.Metadata {
-			m.Metadata.Set(k, v)
+			m.Metadata.Set(k, string(v))
 		}
 		messages = append(messages, m)
 	}

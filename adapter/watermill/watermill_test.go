@@ -304,3 +304,21 @@ func TestMiddlewareRefusesWhatDoesNotFit(t *testing.T) {
 		}
 	}
 }
+
+// Brokers such as Kafka have binary headers.
+func TestRepeatedMessagesKeepBinaryMetadata(t *testing.T) {
+	once := newMiddleware(t, interlocktest.New(t), policy)
+	handler := once(func(*message.Message) ([]*message.Message, error) {
+		m := message.NewMessage("2", []byte("\xff\x00"))
+		m.Metadata.Set("trace-bin", "\xff\xfe\x00trace")
+		return []*message.Message{m}, nil
+	})
+	first, err := handler(message.NewMessage("1", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := handler(message.NewMessage("1", nil))
+	if err != nil || len(again) != 1 || !again[0].Equals(first[0]) {
+		t.Errorf("the redelivery publishes %+v, %v, want %+v", again, err, first)
+	}
+}
