@@ -31,13 +31,15 @@ type Reply = rpc.Reply
 // A successful reply is kept. After CodeInvalidArgument, CodeNotFound, CodeAlreadyExists,
 // CodeFailedPrecondition, CodeOutOfRange and CodeUnimplemented nothing was done, so the next
 // call runs; with the policy's OnError [guard.Keep] the error is kept as well.
-// CodePermissionDenied, CodeUnauthenticated and CodeResourceExhausted always free the key.
+// CodePermissionDenied, CodeUnauthenticated and CodeResourceExhausted are never kept: they free
+// the key.
 //
 // A panic, CodeCanceled, CodeDeadlineExceeded and CodeUnavailable leave the outcome unknown, and
-// the policy's OnUnknown decides: a handler that calls another service, and returns its error as
-// it is, does not know whether that service has executed the call. CodeUnknown, CodeInternal,
-// CodeAborted and CodeDataLoss are kept; with OnUnknown [guard.Resolve] or [guard.Rerun] they
-// are unknown outcomes, too. A handler overrides these rules with [Settle], with
+// the policy's OnUnknown decides. Handlers often return the error of another service unchanged,
+// and that service may have executed the call. For the same reason CodeResourceExhausted leaves
+// the outcome unknown if a reply was too large for connect, and so does a refusal of another
+// guard that does not know its outcome. CodeUnknown, CodeInternal, CodeAborted and CodeDataLoss
+// are kept; with OnUnknown [guard.Resolve] or [guard.Rerun] they are unknown outcomes, too. A handler overrides these rules with [Settle], with
 // [guard.NotExecuted] or with [guard.OutcomeUnknown]. The option [NotExecutedOn] adds codes that
 // free the key.
 //
@@ -127,7 +129,7 @@ const (
 )
 
 // Settle sets the outcome of the call that ctx belongs to, whatever the handler returns. The
-// last call of it decides. With nested guards, it sets the outcome of the innermost one. Every
+// last call decides. With nested guards, it sets the outcome of the innermost one. Every
 // [Limit] around the handler gives its unit back if the outcome is [NotExecuted]. Settle
 // reports false if ctx belongs to no guarded or limited call, or if the handler has returned.
 func Settle(ctx context.Context, o Outcome) bool { return rpc.Settle(ctx, o) }

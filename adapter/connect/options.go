@@ -43,8 +43,8 @@ func MaxReply(n int) Option { return func(s *rpc.Settings) { s.SetMaxReply(n) } 
 // It adds to CodePermissionDenied, CodeUnauthenticated and CodeResourceExhausted, and overrules
 // the policy's OnError.
 //
-// A handler that returns the errors of other services as they are must not list
-// CodeUnavailable: such an error does not say that the other service has done nothing.
+// If the handler returns errors of other services unchanged, do not list CodeUnavailable: such an error
+// does not say that the other service did nothing.
 func NotExecutedOn(codes ...connect.Code) Option {
 	return func(s *rpc.Settings) {
 		numbers := make([]rpc.Code, len(codes))

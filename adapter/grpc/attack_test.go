@@ -10,6 +10,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	_ "google.golang.org/grpc/encoding/gzip" // registers the compressor
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -112,5 +113,21 @@ func TestAHeaderThatWasSentEarlyIsReplayed(t *testing.T) {
 	first, again := call(t, conn, create, "tea", key, "k"), call(t, conn, create, "tea", key, "k")
 	if first.value("x-early") != "1" || again.value("x-early") != "1" || again.trailer.Get("x-t-bin")[0] != "\x00\x01" {
 		t.Errorf("%+v %+v", first, again)
+	}
+}
+
+// The functions of grpc for compressors need its own stream, so the docs send their callers to
+// an interceptor in front of the guard.
+func TestAnOuterInterceptorChoosesTheCompressor(t *testing.T) {
+	outer := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if err := grpc.SetSendCompressor(ctx, "gzip"); err != nil {
+			return nil, err
+		}
+		return next(ctx, req)
+	}
+	runs := interlocktest.Count(t, "creating")
+	conn := serve(t, orders(echo(runs), nil), grpc.ChainUnaryInterceptor(outer, once(t, newClient(t), guard.Policy{}).Unary))
+	for i := range 2 {
+		call(t, conn, create, "tea", key, "k").succeeded(t, "tea 1", i > 0)
 	}
 }

@@ -17,9 +17,8 @@
 //
 // # Errors
 //
-// A call that the handler does not answer gets a status with an ErrorInfo, whose domain is
-// "interlock" and whose reason is a code of package interlockhttp, such as in_progress. The
-// metadata of the ErrorInfo says whether a retry may succeed, and whether it must use the same
-// key: retryable and same_key. If a retry may succeed, a RetryInfo says when. The page
-// docs/grpc.md lists the statuses.
+// A refused call gets a status with an ErrorInfo. Its domain is "interlock", and its reason is
+// a code of package interlockhttp, such as in_progress. Its metadata retryable says whether a
+// retry may succeed, and same_key whether the retry must use the same key. If a retry may
+// succeed, a RetryInfo says when. The page docs/grpc.md lists the statuses.
 package interlockgrpc

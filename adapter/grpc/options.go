@@ -43,8 +43,8 @@ func MaxReply(n int) Option { return func(s *rpc.Settings) { s.SetMaxReply(n) } 
 // It adds to PERMISSION_DENIED, UNAUTHENTICATED and RESOURCE_EXHAUSTED, and overrules the
 // policy's OnError.
 //
-// A handler that returns the errors of other services as they are must not list UNAVAILABLE:
-// such an error does not say that the other service has done nothing.
+// If the handler returns errors of other services unchanged, do not list UNAVAILABLE: such an error
+// does not say that the other service did nothing.
 func NotExecutedOn(list ...codes.Code) Option {
 	return func(s *rpc.Settings) {
 		numbers := make([]rpc.Code, len(list))

@@ -20,8 +20,8 @@
 //
 // # Errors
 //
-// A call that the handler does not answer gets an error of kratos. Its reason is a code of
-// package interlockhttp, such as in_progress, and its code is the HTTP status of that problem;
-// over gRPC it is the status of package interlockgrpc. The metadata says whether a retry may
-// succeed, and whether it must use the same key: retryable, same_key and retry_after_ms.
+// A refused call gets an error of kratos. Its reason is a code of package interlockhttp, such as
+// in_progress. Over HTTP its code is the status of that problem; over gRPC it is the status of
+// package interlockgrpc. Its metadata retryable says whether a retry may succeed, same_key
+// whether the retry must use the same key, and retry_after_ms when.
 package interlockkratos

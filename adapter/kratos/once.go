@@ -120,7 +120,7 @@ const (
 )
 
 // Settle sets the outcome of the call that ctx belongs to, whatever the handler returns. The
-// last call of it decides. With nested guards, it sets the outcome of the innermost one. Every
+// last call decides. With nested guards, it sets the outcome of the innermost one. Every
 // [Limit] around the handler gives its unit back if the outcome is [NotExecuted]. Settle
 // reports false if ctx belongs to no guarded or limited call, or if the handler has returned.
 func Settle(ctx context.Context, o Outcome) bool { return rpc.Settle(ctx, o) }

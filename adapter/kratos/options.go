@@ -44,8 +44,8 @@ func MaxReply(n int) Option { return func(s *rpc.Settings) { s.SetMaxReply(n) } 
 // free the key. It adds to 401, 403 and 429, and overrules the policy's OnError. An error of
 // kratos has the gRPC code that kratos sends for it.
 //
-// A handler that returns the errors of other services as they are must not list 503: such an
-// error does not say that the other service has done nothing.
+// If the handler returns errors of other services unchanged, do not list 503: such an error
+// does not say that the other service did nothing.
 func NotExecutedOn(statuses ...int) Option {
 	return func(s *rpc.Settings) {
 		codes := make([]rpc.Code, len(statuses))

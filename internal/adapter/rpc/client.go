@@ -15,7 +15,7 @@ type Client struct {
 	Attempts           int
 	RetryFor           time.Duration
 	MinPause, MaxPause time.Duration
-	Methods            map[string]bool // nil for all that are not safe
+	Methods            map[string]bool // the methods that get a key; nil for all with side effects
 }
 
 // maxRetryAfter bounds the pause that a server may request.
@@ -91,8 +91,8 @@ func (c *Client) Do(ctx context.Context, try func() *Failure) {
 	}
 }
 
-// safe reports whether the same call with the same key cannot be executed twice, and may
-// succeed.
+// safe reports whether a retry with the same key may succeed, and cannot execute the call
+// twice.
 func (f *Failure) safe() bool {
 	if f.Reason != "" {
 		return f.Retryable && f.SameKey && f.Reason != string(interlockhttp.Duplicate)

@@ -105,7 +105,8 @@ func (s *scope) set(o Outcome) bool {
 	}
 }
 
-// dependsOnCaller lists codes that depend on the sender or the time, not on the call.
+// dependsOnCaller lists the codes of refusals that another sender would not get, or a later
+// call.
 var dependsOnCaller = map[Code]bool{PermissionDenied: true, ResourceExhausted: true, Unauthenticated: true}
 
 // outcome returns the outcome of a call: Kept, Private, NotExecuted or Unknown. declared is
@@ -125,9 +126,9 @@ func (m *Middleware) outcome(err error, declared Outcome) Outcome {
 	return interlockhttp.Kept
 }
 
-// errorOutcome returns the outcome that an error implies. guard's classification decides
-// first: an error that a handler got from another service and returns as it is, such as
-// UNAVAILABLE, does not say whether that service has executed the call.
+// errorOutcome returns the outcome that an error implies. Marks and NotExecutedOn decide
+// first, then guard's classification, then the code. A handler may return the error of another
+// service, such as UNAVAILABLE, which does not say whether that service executed the call.
 func (m *Middleware) errorOutcome(err error, code Code) Outcome {
 	var inner *Problem
 	switch {

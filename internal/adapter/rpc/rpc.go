@@ -10,10 +10,10 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A Call is one call of a method on a server.
+// A Call is a call of a method on a server.
 type Call struct {
 	Method    string                     // "/shop.Orders/Create"
-	Path      string                     // belongs to the call as well, if the message does not contain it
+	Path      string                     // the path of an HTTP request, if the message may lack its variables; "" otherwise
 	Request   any                        // the message; nil for a stream
 	Safe      bool                       // the method has no side effects
 	Header    func(name string) []string // reads the request's header; names are in lower case
@@ -45,7 +45,7 @@ type Protocol interface {
 	Unmarshal(name string, data []byte) (any, error)
 	// Code returns the gRPC code of a handler's error.
 	Code(err error) Code
-	// Uncertain reports what the function [Uncertain] says of a handler's error.
+	// Uncertain passes a handler's error to the function [Uncertain].
 	Uncertain(err error) bool
 	// MarshalError returns a handler's error in a form that can be stored.
 	MarshalError(err error) ([]byte, error)
