@@ -143,6 +143,9 @@ func (o *once) wrap(next message.HandlerFunc) message.HandlerFunc {
 		if messages == nil {
 			messages = kept.messages() // of an earlier delivery
 		}
+		for _, made := range messages { // their contexts may come from that of the claim, which has ended
+			made.SetContext(context.WithoutCancel(made.Context()))
+		}
 		return messages, nil
 	}
 }

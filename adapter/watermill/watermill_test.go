@@ -322,3 +322,20 @@ func TestRepeatedMessagesKeepBinaryMetadata(t *testing.T) {
 		t.Errorf("the redelivery publishes %+v, %v, want %+v", again, err, first)
 	}
 }
+
+// A publisher that honors the context of a message must not find it ended with the claim.
+func TestProducedMessagesOutliveTheClaim(t *testing.T) {
+	once := newMiddleware(t, interlocktest.New(t), policy)
+	type key struct{}
+	made, err := once(func(m *message.Message) ([]*message.Message, error) {
+		out := message.NewMessage("2", nil)
+		out.SetContext(context.WithValue(m.Context(), key{}, "value"))
+		return []*message.Message{out}, nil
+	})(message.NewMessage("1", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx := made[0].Context(); ctx.Err() != nil || ctx.Value(key{}) != "value" {
+		t.Errorf("the context of the message has the error %v and the value %v", ctx.Err(), ctx.Value(key{}))
+	}
+}
