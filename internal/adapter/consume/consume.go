@@ -45,11 +45,14 @@ func Check[T any](g *guard.Guard[T]) error {
 	if g == nil {
 		return errors.New("the guard is nil: make one with guard.New")
 	}
+	var result T
 	switch p := g.Policy(); {
 	case p.Scope != guard.Global:
 		return fmt.Errorf("%w %q: a message has no user, but the scope is %q: set Scope to guard.Global", guard.ErrPolicy, p.Name, p.Scope)
 	case p.After != guard.Keep:
 		return fmt.Errorf("%w %q: After is %q, so a late redelivery would run again: set After to guard.Keep", guard.ErrPolicy, p.Name, p.After)
+	case p.OnDuplicate == guard.Refuse && !isEmpty(result):
+		return fmt.Errorf("%w %q: OnDuplicate is %q, so a redelivery would lose the result: set OnDuplicate to guard.Replay", guard.ErrPolicy, p.Name, p.OnDuplicate)
 	}
 	return nil
 }

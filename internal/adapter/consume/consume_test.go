@@ -39,6 +39,13 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+	refuse := guard.Policy{Name: "e", Scope: guard.Global, OnDuplicate: guard.Refuse}
+	if err := consume.Check(interlocktest.Guard[string](w, refuse)); err == nil || !strings.Contains(err.Error(), "would lose the result") {
+		t.Errorf("Check of a policy that refuses duplicates, with results: %v", err)
+	}
+	if err := consume.Check(interlocktest.Guard[none](w, refuse)); err != nil {
+		t.Errorf("Check of a policy that refuses duplicates, without results: %v", err)
+	}
 	if err := consume.Check[none](nil); err == nil {
 		t.Error("Check accepted a guard that is nil")
 	}
