@@ -10,11 +10,12 @@
 //
 // Do not use echo.WrapMiddleware for a guard: it hides the error of a handler, so an empty
 // response with status 200 would be kept. Wrap answers errors with echo's HTTPErrorHandler
-// inside of the guard, so that a repeat gets the same response, and returns them to the outer
-// middleware. An HTTPErrorHandler of your own must do nothing if the response has been
-// committed, as echo's own.
+// inside the guard, so that a repeat gets the same response, and then returns them to the outer
+// middleware. An HTTPErrorHandler of your own must do nothing if the response is committed, as
+// echo's own does.
 //
-// Handlers use c.Request().Context(), which ends when a claim or lock is lost.
+// Handlers use c.Request().Context(), which ends when a claim or lock is lost. Do not use echo's
+// middleware.Timeout: echo gives the context of a handler that still runs to another request.
 package interlockechov4
 
 import (

@@ -9,14 +9,15 @@
 // is the path of fiber's route, and interlockhttp.PathValue finds its parameters, if Wrap is
 // a handler of the route: a middleware of App.Use does not know them.
 //
-// The error of a handler is answered by the app's ErrorHandler inside of the guard, so that a
-// repeat gets the same response. Put Wrap behind fiber's recover middleware.
+// The app's ErrorHandler answers the error of a handler inside the guard, so that a repeat gets
+// the same response. Use Wrap after fiber's recover middleware. The outcome of a request that
+// fiber's timeout has answered is unknown, because its handler continues.
 //
 // Handlers use c.Context(), which ends when a claim or lock is lost. The request is copied
 // for the middleware, so nothing of fiber's is used after a request has ended.
 //
-// fiber sends a streamed body after the handlers have returned. The guard does not keep it,
-// and a lock does not cover it. A body of known length, up to 1 MiB, is kept.
+// fiber sends a streamed response after the handlers have returned. The guard does not keep it,
+// and a lock does not cover it. If its length is known, up to 1 MiB, it is read first, and kept.
 package interlockfiber
 
 import (

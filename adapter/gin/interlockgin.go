@@ -9,11 +9,13 @@
 // is gin's full path, and interlockhttp.PathValue finds gin's parameters.
 //
 // Handlers use c.Request.Context(), which ends when a claim or lock is lost, and from which
-// guard.Fence and interlockhttp.Settle read. The *gin.Context itself is not that context.
+// guard.Fence and interlockhttp.Settle read. The *gin.Context is that context only if the engine
+// has ContextWithFallback.
 //
-// Put Wrap behind gin.Recovery, authentication and logging. Put a middleware that answers
-// c.Errors between Wrap and the handler: a response that is written outside of the guard
-// cannot be kept, so the outcome of such a request is unknown.
+// Use Wrap after gin.Recovery, authentication and logging. Put a middleware that answers
+// c.Errors between Wrap and the handler: a response that is written outside the guard cannot
+// be kept, so the outcome of such a request is unknown. A middleware that times out must be
+// outside, because its handler continues.
 package interlockgin
 
 import (

@@ -8,8 +8,8 @@
 // the Wrap method of its Once and Submit, and the functions that its Lock and Limit return.
 // interlockhttp.PathValue finds the path parameters of go-zero.
 //
-// The server's Timeout answers 503 and cancels nothing behind a guard: the handler runs to its
-// end, and a repeat gets the response. A server without WithTimeout answers after 3 seconds.
+// The server's Timeout, 3 seconds by default, answers 503. It does not stop a guarded handler:
+// that runs to its end, and a repeat gets the response.
 //
 // Locks of go-zero itself (redis.RedisLock) are neither renewed nor fenced, and share no keys
 // with Interlock's.
@@ -43,7 +43,7 @@ func WithMiddleware(middleware func(http.Handler) http.Handler, routes ...rest.R
 // of an .api file. It panics if middleware is nil.
 //
 // go-zero does not tell its middleware the route of a request. With the scope guard.PerRoute,
-// keys belong to the path instead: use [WithMiddleware].
+// keys belong to the path instead. [WithMiddleware] knows the route.
 func Middleware(middleware func(http.Handler) http.Handler) rest.Middleware {
 	mustHave(middleware, "Middleware")
 	return func(next http.HandlerFunc) http.HandlerFunc { return wrap(middleware, "", next) }

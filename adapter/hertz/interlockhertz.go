@@ -12,12 +12,12 @@
 // guard.Fence and interlockhttp.Settle read. The request is copied for the middleware, so
 // nothing of Hertz's is used after a request has ended.
 //
-// Put Wrap behind recovery and authentication. Put a middleware that answers c.Errors between
-// Wrap and the handler: a response that is written outside of the guard cannot be kept, so the
+// Use Wrap after recovery and authentication. Put a middleware that answers c.Errors between
+// Wrap and the handler: a response that is written outside the guard cannot be kept, so the
 // outcome of such a request is unknown.
 //
-// Hertz sends a streamed body after the handlers have returned. The guard does not keep it,
-// and a lock does not cover it. A body of known length, up to 1 MiB, is kept.
+// Hertz sends a streamed response after the handlers have returned. The guard does not keep it,
+// and a lock does not cover it. If its length is known, up to 1 MiB, it is read first, and kept.
 package interlockhertz
 
 import (

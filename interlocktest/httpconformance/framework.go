@@ -38,7 +38,7 @@ type Framework struct {
 	Order   interlockhttp.Source // reads FieldOrder by the framework's context
 	Problem interlockhttp.Option // answers a problem by the framework's context: its status, and its code as a text
 
-	// OuterErrors says that the framework leaves the errors of handlers to outer handlers.
+	// OuterErrors says that outer handlers answer the errors of handlers, after the guard.
 	OuterErrors bool
 
 	Lacks map[string]string // cases that the framework cannot pass, with the reason

@@ -12,8 +12,9 @@ import (
 const FieldOutcome = "Interlock-Outcome"
 
 // Pattern returns a framework's route as a pattern of [http.ServeMux]: /orders/:id/* becomes
-// /orders/{id}/{path...}. Constraints, as in :id<int>, are left out. A segment with more than a
-// parameter, as :from-:to or :id\:cancel, stays unchanged, so that routes keep their own patterns.
+// /orders/{id}/{path...}. Constraints, as in :id<int>, are left out. A segment that
+// has more than one parameter, as :from-:to and :id\:cancel, stays unchanged, so that no other
+// route has its pattern.
 func Pattern(route string) string {
 	if !strings.ContainsAny(route, ":*+") {
 		return route
@@ -61,8 +62,8 @@ func From[C any](r *http.Request) (c C, ok bool) {
 	return c, ok
 }
 
-// MustFrom is [From] for functions that cannot refuse a request. It panics for a request that
-// did not come through the adapter, because that is a mistake in the program.
+// MustFrom is [From] for functions that cannot report an error. It panics for a request that
+// did not come through the adapter, which is a mistake in the program.
 func MustFrom[C any](r *http.Request, name string) C {
 	c, ok := From[C](r)
 	if !ok {
