@@ -119,9 +119,9 @@ func TestNginx(t *testing.T) {
 		order := func(path string, header ...string) answer {
 			return behindNginx(t, http.MethodPost, at+path, header...)
 		}
-		first := order("/orders", "Idempotency-Key", orderKey, "X-User", "bob", "X-Forwarded-For", "192.0.2.1").want(t, 200, "order 1")
+		first := order("/orders", "Idempotency-Key", orderKey, "X-User", "bob", "X-Forwarded-For", "192.0.2.1", "X-Original-Url", "/admin", "X-Rewrite-Url", "/admin", "Forwarded", "host=evil").want(t, 200, "order 1")
 		h := *seen.Load()
-		if h.Get("X-User") != "ann" || h.Get("X-Forwarded-For") != "127.0.0.1, 127.0.0.1" {
+		if h.Get("X-User") != "ann" || h.Get("X-Forwarded-For") != "127.0.0.1, 127.0.0.1" || h.Get("X-Original-Url")+h.Get("X-Rewrite-Url")+h.Get("Forwarded") != "" {
 			t.Errorf("the service got %v", h)
 		}
 		again := order("/orders", "Idempotency-Key", orderKey, "X-User", "carl").want(t, 200, first.text)
