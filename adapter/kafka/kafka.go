@@ -12,8 +12,8 @@
 //	…
 //	err = consumer.Run(ctx, cl)
 //
-// Use one guard, with a name of its own, for each consumer group. Two groups that share a name
-// share the records, and only one of them runs each message.
+// Use one guard, with a name of its own, for each consumer group. Groups that share a name
+// share what is recorded as done, and only one of them runs each message.
 //
 // # IDs
 //
@@ -28,11 +28,12 @@
 // different partitions concurrently. A record that another process runs, whose handler failed,
 // or that cannot be claimed because the engine is down, is tried again: its partition pauses,
 // and the others go on. After a handler's error the pause is 1s, 2s, 4s and so on, up to one
-// minute. A handler that never succeeds blocks its partition; it may give up by itself:
-// send the record to another topic, and return nil.
+// minute. A handler that never succeeds blocks its partition. It may give up: it sends the
+// record to another topic, and returns nil. The record is then done. A consumer of the other
+// topic needs a guard of its own.
 //
 // A record is parked if running it again cannot be right: its outcome is unknown and the
-// policy is [guard.Hold], its ID was used with another key or value, or it has none. By
+// policy is [guard.Hold], its ID was used with another topic, key or value, or it has none. By
 // default it is logged and its partition goes on; an unknown outcome stays in the list of
 // [guard.Records]. See [Parked].
 //
@@ -184,7 +185,7 @@ const commitTimeout = 10 * time.Second
 func (c *Consumer) process(stop context.Context, r *kgo.Record) bool {
 	log := c.log.With("topic", r.Topic, "partition", r.Partition, "offset", r.Offset)
 	for tries := 1; stop.Err() == nil; tries++ {
-		_, out := consume.Do(context.WithoutCancel(stop), c.guard, c.id(r), [][]byte{r.Key, r.Value},
+		_, out := consume.Do(context.WithoutCancel(stop), c.guard, c.id(r), [][]byte{[]byte(r.Topic), r.Key, r.Value},
 			consume.Recovered(log, func(ctx context.Context) error { return c.handle(ctx, r) }))
 		pause := out.Delay
 		switch out.Action {

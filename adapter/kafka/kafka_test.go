@@ -25,9 +25,10 @@ import (
 type none = struct{}
 
 const (
-	topic    = "orders"
-	group    = "shop"
-	idHeader = "order-id"
+	topic      = "orders"
+	otherTopic = "refunds"
+	group      = "shop"
+	idHeader   = "order-id"
 )
 
 var policy = guard.Policy{Name: "orders", Scope: guard.Global, Lease: consumetest.Lease}
@@ -43,7 +44,7 @@ type broker struct {
 
 func open(t testing.TB) *broker {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic, otherTopic))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,6 +334,61 @@ func TestParked(t *testing.T) {
 	defer mu.Unlock()
 	if len(parked) != 2 || !errors.Is(parked[0], guard.ErrMismatch) || !strings.Contains(parked[1].Error(), "no ID") || tries != 3 {
 		t.Errorf("parked after %d tries: %v", tries, parked)
+	}
+}
+
+// An order and its refund may have one ID and one value. The refund must not count as done.
+func TestOneIDInTwoTopicsIsNotARepeat(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	var mu sync.Mutex
+	var ran, parked []string
+	c, err := interlockkafka.New(interlocktest.Guard[none](interlocktest.New(t), policy), func(_ context.Context, r *kgo.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
+		ran = append(ran, r.Topic)
+		return nil
+	}, silent, interlockkafka.ID(interlockkafka.Header(idHeader)), interlockkafka.Parked(func(_ context.Context, r *kgo.Record, err error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if !errors.Is(err, guard.ErrMismatch) {
+			t.Errorf("the record is parked with %v", err)
+		}
+		parked = append(parked, r.Topic)
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range []string{topic, otherTopic} {
+		r := &kgo.Record{Topic: topic, Value: []byte("1"), Headers: []kgo.RecordHeader{{Key: idHeader, Value: []byte("1")}}}
+		if err := b.producer.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl := b.client(t, append(c.Options(), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic, otherTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, cl) }()
+	await(t, "both records are settled", func() bool {
+		settled := map[string]bool{}
+		for _, offsets := range []map[string]map[int32]kgo.EpochOffset{cl.MarkedOffsets(), cl.CommittedOffsets()} {
+			for topic, partitions := range offsets {
+				for _, p := range partitions {
+					settled[topic] = settled[topic] || p.Offset > 0
+				}
+			}
+		}
+		return settled[topic] && settled[otherTopic]
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(ran) != 1 || len(parked) != 1 || ran[0] == parked[0] {
+		t.Errorf("records of %v ran, and of %v were parked, want one of each", ran, parked)
 	}
 }
 
