@@ -113,3 +113,31 @@ func TestAFieldOfAnOuterInterceptorIsNotSentTwice(t *testing.T) {
 		}
 	}
 }
+
+// A program that uses one request for two calls makes two operations.
+func TestARequestThatIsUsedAgainIsANewCall(t *testing.T) {
+	runs := interlocktest.Count(t, "creating")
+	s := serve(t, echo(runs), once(t, newClient(t), guard.Policy{}))
+	client := connect.NewClient[text, text](s.Client(), s.URL+create, connect.WithInterceptors(interlockconnect.ClientInterceptor()))
+	req := connect.NewRequest(wrapperspb.String("tea"))
+	for range 2 {
+		if _, err := client.CallUnary(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs.Times(2)
+	ctx := interlockconnect.WithKey(t.Context(), "mine")
+	for range 2 {
+		if _, err := client.CallUnary(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs.Times(3)
+	req.Header().Set(key, "ours")
+	for range 2 {
+		if _, err := client.CallUnary(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs.Times(4)
+}

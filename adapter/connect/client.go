@@ -37,9 +37,13 @@ func ClientInterceptor(opts ...ClientOption) connect.Interceptor {
 			case !c.Keys(spec.Procedure, info):
 				return next(ctx, req)
 			}
-			key, err := c.Key(ctx, req.Header().Values(rpc.KeyHeader))
+			header := req.Header().Values(rpc.KeyHeader)
+			key, err := c.Key(ctx, header)
 			if err != nil {
 				return nil, err
+			}
+			if len(header) == 0 {
+				defer req.Header().Del(rpc.KeyHeader) // the caller may use the request for another call
 			}
 			req.Header().Set(rpc.KeyHeader, key)
 			c.Do(ctx, func() *rpc.Failure {
