@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-kratos/kratos/v2/errors"
+	"github.com/go-kratos/kratos/v2/middleware"
 	"github.com/go-kratos/kratos/v2/transport"
 	khttp "github.com/go-kratos/kratos/v2/transport/http"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -156,4 +157,18 @@ func TestPathsOfHandlersAreOtherCalls(t *testing.T) {
 		}
 	}
 	runs.Once()
+}
+
+// A key that the program has set for a call is the only one.
+func TestTheClientKeepsTheKeyOfACall(t *testing.T) {
+	for kind, serve := range transports {
+		t.Run(kind, func(t *testing.T) {
+			runs := interlocktest.Count(t, "creating")
+			call := serve(t, echo(runs), []middleware.Middleware{once(t, newClient(t), guard.Policy{})}, interlockkratos.Client())
+			call(t.Context(), create, "tea", key, "mine").succeeded(t, "tea 1", false)
+			call(t.Context(), create, "tea", key, "mine").succeeded(t, "tea 1", true)
+			call(interlockkratos.WithKey(t.Context(), "mine"), create, "tea").succeeded(t, "tea 1", true)
+			runs.Once()
+		})
+	}
 }

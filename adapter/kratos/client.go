@@ -4,6 +4,7 @@ import (
 	"context"
 	stderrors "errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/go-kratos/kratos/v2/middleware"
 	"github.com/go-kratos/kratos/v2/transport"
 	khttp "github.com/go-kratos/kratos/v2/transport/http"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock/interlockhttp"
@@ -45,11 +47,19 @@ func Client(opts ...ClientOption) middleware.Middleware {
 			if !c.Keys(tr.Operation(), info) {
 				return next(ctx, req)
 			}
-			key, err := c.Key(ctx, tr.RequestHeader().Values(rpc.KeyHeader))
+			set := tr.RequestHeader().Values(rpc.KeyHeader)
+			md, _ := metadata.FromOutgoingContext(ctx) // only gRPC sends it
+			outgoing := md.Get(rpc.KeyHeader)
+			if tr.Kind() != transport.KindGRPC {
+				outgoing = nil
+			}
+			key, err := c.Key(ctx, slices.Concat(set, outgoing))
 			if err != nil {
 				return nil, err
 			}
-			tr.RequestHeader().Set(rpc.KeyHeader, key)
+			if len(outgoing) == 0 {
+				tr.RequestHeader().Set(rpc.KeyHeader, key)
+			}
 			c.Do(ctx, func() *rpc.Failure {
 				reply, err = next(ctx, req)
 				if err != nil {
