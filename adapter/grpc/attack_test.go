@@ -3,6 +3,7 @@ package interlockgrpc_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,4 +131,72 @@ func TestAnOuterInterceptorChoosesTheCompressor(t *testing.T) {
 	for i := range 2 {
 		call(t, conn, create, "tea", key, "k").succeeded(t, "tea 1", i > 0)
 	}
+}
+
+// Goroutines of a handler that has returned change nothing.
+func TestAHandlersGoroutinesAfterItsReturn(t *testing.T) {
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	conn := serveGuarded(t, guard.Policy{}, func(ctx context.Context, _ string) (string, error) {
+		started := make(chan struct{})
+		group.Go(func() {
+			for n := 0; ; n++ {
+				if n == 1 {
+					close(started)
+				}
+				_ = grpc.SetHeader(ctx, metadata.Pairs("x-n", fmt.Sprint(n)))
+				_ = grpc.SetTrailer(ctx, metadata.Pairs("x-n", fmt.Sprint(n)))
+				_ = grpc.SendHeader(ctx, metadata.Pairs("x-sent", fmt.Sprint(n)))
+				interlockgrpc.Settle(ctx, interlockgrpc.Unknown)
+				interlockgrpc.Settle(ctx, interlockgrpc.Kept)
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+		<-started
+		interlockgrpc.Settle(ctx, interlockgrpc.Kept)
+		return "done", nil
+	})
+	first := call(t, conn, create, "tea", key, "k")
+	for range 20 {
+		if r := call(t, conn, create, "tea", key, "k"); r.reason() == "" && (!r.replayed() || len(r.trailer.Get("x-n")) != len(first.trailer.Get("x-n"))) {
+			t.Errorf("got %+v, first %+v", r, first)
+		}
+	}
+	close(stop)
+	group.Wait()
+}
+
+// A guard that is closed during a storm refuses the waiting calls, and settles the running one.
+func TestCloseDuringAStorm(t *testing.T) {
+	runs := interlocktest.Count(t, "creating")
+	entered, leave := make(chan struct{}), make(chan struct{})
+	client := newClient(t)
+	g := once(t, client, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute})
+	conn := serve(t, orders(func(ctx context.Context, text string) (string, error) {
+		close(entered)
+		<-leave
+		return echo(runs)(ctx, text)
+	}, nil), grpc.ChainUnaryInterceptor(g.Unary))
+	const n = 50
+	replies := make(chan reply, n)
+	for range n {
+		go func() { replies <- call(t, conn, create, "tea", key, "k") }()
+	}
+	<-entered
+	closed := make(chan error, 1)
+	go func() { closed <- g.Close(context.Background()) }()
+	close(leave)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	for range n {
+		if r := <-replies; r.err != nil && r.reason() != "closing" || r.err == nil && r.text != "tea 1" {
+			t.Errorf("got %+v", r)
+		}
+	}
+	runs.Once()
 }
