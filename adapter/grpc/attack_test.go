@@ -2,7 +2,10 @@ package interlockgrpc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +17,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // registers the compressor
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/interlock-go/interlock/adapter/grpc"
@@ -198,5 +202,105 @@ func TestCloseDuringAStorm(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 	}
+	runs.Once()
+}
+
+// A stream is not sent to a unary guard, and a path without its slash reaches no method.
+func TestPathsThatClientsInvent(t *testing.T) {
+	runs := interlocktest.Count(t, "watching")
+	lock, err := interlockgrpc.Lock(newClient(t), "watch", interlockgrpc.Metadata(key), interlockgrpc.Methods(watch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := serve(t, orders(nil, func(ss grpc.ServerStream) error { runs.Mark(); return nil }), grpc.ChainStreamInterceptor(lock.Stream))
+	for _, path := range []string{"shop.Orders/Watch", "//shop.Orders/Watch", "/shop.Orders//Watch", "/shop.Orders/Watch/", "/SHOP.Orders/Watch", watch} {
+		s, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, path)
+		if err != nil {
+			continue
+		}
+		if err := s.RecvMsg(new(wrapperspb.StringValue)); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+	runs.Never()
+}
+
+// Each of two different guards in one chain settles its own claim.
+func TestNestedGuards(t *testing.T) {
+	runs := interlocktest.Count(t, "creating")
+	client := newClient(t)
+	fail := true
+	conn := serve(t, orders(func(ctx context.Context, text string) (string, error) {
+		if fail {
+			runs.Mark()
+			return "", status.Error(codes.Unavailable, "bank")
+		}
+		return echo(runs)(ctx, text)
+	}, nil), grpc.ChainUnaryInterceptor(once(t, client, guard.Policy{Name: "outer", OnUnknown: guard.Rerun}).Unary, once(t, client, guard.Policy{Name: "inner"}).Unary))
+	call(t, conn, create, "tea", key, "k").is(t, codes.Unavailable, "")
+	fail = false
+	for range 2 {
+		call(t, conn, create, "tea", key, "k").is(t, codes.FailedPrecondition, "outcome_unknown")
+	}
+	runs.Once()
+	for i := range 2 {
+		call(t, conn, create, "tea", key, "k2").succeeded(t, "tea 2", i > 0)
+	}
+}
+
+// A reply of another server is kept with all that its status says.
+func TestAStatusIsReplayedWhole(t *testing.T) {
+	whole, err := status.New(codes.Internal, "half\ndone ✓ %20").WithDetails(
+		&errdetails.RetryInfo{}, &errdetails.ErrorInfo{Domain: "shop", Reason: "A"}, &errdetails.ErrorInfo{Domain: "shop", Reason: "B", Metadata: map[string]string{"x": "1", "y": "2"}}, wrapperspb.String("more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := serveGuarded(t, guard.Policy{}, func(ctx context.Context, _ string) (string, error) {
+		_ = grpc.SetHeader(ctx, metadata.Pairs("x-raw-bin", "\x00", "x-raw-bin", "\xff", "x-empty", ""))
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-raw-bin", "\x00\x00", "x-a", "1", "x-a", "2"))
+		return "", fmt.Errorf("charge: %w", whole.Err())
+	})
+	first, again := call(t, conn, create, "tea", key, "k"), call(t, conn, create, "tea", key, "k")
+	if a, b := status.Convert(first.err).Proto(), status.Convert(again.err).Proto(); !proto.Equal(a, b) || !again.replayed() {
+		t.Errorf("got %v, first %v", b, a)
+	}
+	for _, name := range []string{"x-raw-bin", "x-empty"} {
+		if !reflect.DeepEqual(first.header.Get(name), again.header.Get(name)) {
+			t.Errorf("%s: %q, first %q", name, again.header.Get(name), first.header.Get(name))
+		}
+	}
+	if !reflect.DeepEqual(first.trailer, again.trailer) {
+		t.Errorf("trailer: %v, first %v", again.trailer, first.trailer)
+	}
+}
+
+// The client's own limits and cancellations do not make a second effect.
+func TestClientsThatGiveUpAndRetry(t *testing.T) {
+	runs := interlocktest.Count(t, "creating")
+	conn := serveGuarded(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute}, echo(runs))
+	for _, opt := range []grpc.CallOption{grpc.MaxCallRecvMsgSize(1), grpc.MaxCallSendMsgSize(1), grpc.UseCompressor("gzip"), grpc.EmptyCallOption{}} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), key, "k")
+		_ = conn.Invoke(ctx, create, wrapperspb.String("tea"), new(wrapperspb.StringValue), opt)
+		canceled, cancel := context.WithTimeout(ctx, time.Millisecond)
+		_ = conn.Invoke(canceled, create, wrapperspb.String("tea"), new(wrapperspb.StringValue), opt)
+		cancel()
+	}
+	call(t, conn, create, "tea", key, "k").succeeded(t, "tea 1", true)
+	runs.Once()
+}
+
+// The handler may change the message that it got: the fingerprint is older.
+func TestAHandlerMayChangeItsMessage(t *testing.T) {
+	runs := interlocktest.Count(t, "creating")
+	change := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		req.(*wrapperspb.StringValue).Value += "!"
+		return next(ctx, req)
+	}
+	g := once(t, newClient(t), guard.Policy{})
+	conn := serve(t, orders(echo(runs), nil), grpc.ChainUnaryInterceptor(g.Unary, change, g.Unary))
+	for i := range 2 {
+		call(t, conn, create, "tea", key, "k").succeeded(t, "tea! 1", i > 0)
+	}
+	call(t, conn, create, "tea!", key, "k").is(t, codes.FailedPrecondition, "key_reused")
 	runs.Once()
 }
