@@ -2,6 +2,7 @@ package interlockextproc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +10,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/adapter/extproc"
@@ -169,3 +176,73 @@ func (r *replacing) WriteHeader(int) {
 }
 
 func (r *replacing) Write(p []byte) (int, error) { return len(p), nil }
+
+// No message makes the server end a stream in order before it has answered: Envoy would
+// send the request unguarded.
+func TestHostileMessages(t *testing.T) {
+	t.Parallel()
+	w := setUp(t, memory.New(), nil, guarded(charge))
+	conn, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	header := func(pairs ...string) *extprocv3.ProcessingRequest {
+		h := &corev3.HeaderMap{}
+		for i := 0; i < len(pairs); i += 2 {
+			h.Headers = append(h.Headers, &corev3.HeaderValue{Key: pairs[i], RawValue: []byte(pairs[i+1])})
+		}
+		return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_RequestHeaders{RequestHeaders: &extprocv3.HttpHeaders{Headers: h, EndOfStream: true}}}
+	}
+	post := []string{":method", "POST", ":path", "/orders", ":authority", "shop", "x-user", "ann"}
+	order := append(post, "idempotency-key", "key-1")
+	open := header(order...)
+	open.GetRequestHeaders().EndOfStream = false
+	for name, messages := range map[string][]*extprocv3.ProcessingRequest{
+		"nothing":                    nil,
+		"an empty message":           {{}},
+		"headers without fields":     {{Request: &extprocv3.ProcessingRequest_RequestHeaders{}}},
+		"no path":                    {header(":method", "POST")},
+		"no method":                  {header(":path", "/orders")},
+		"an absolute path":           {header(":method", "POST", ":path", "http://shop/orders")},
+		"a path with control bytes":  {header(":method", "POST", ":path", "/orders\r\nX: 1")},
+		"invalid UTF-8 in the key":   {header(append(post, "idempotency-key", "\xff\xfe")...)},
+		"a newline in the key":       {header(append(post, "idempotency-key", "a\nb")...)},
+		"two keys":                   {header(append(order, "idempotency-key", "key-2")...)},
+		"the response first":         {{Request: &extprocv3.ProcessingRequest_ResponseHeaders{}}},
+		"a body first":               {{Request: &extprocv3.ProcessingRequest_RequestBody{}}},
+		"headers twice":              {open, header(order...)},
+		"a response before the body": {open, {Request: &extprocv3.ProcessingRequest_ResponseBody{}}},
+		"the end before the body":    {open},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			stream, err := extprocv3.NewExternalProcessorClient(conn).Process(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range messages {
+				_ = stream.Send(m) // an error comes with the answer
+			}
+			_ = stream.CloseSend()
+			for {
+				m, err := stream.Recv()
+				switch {
+				case errors.Is(err, io.EOF):
+					t.Fatal("the stream ended in order, so Envoy sends the request")
+				case status.Code(err) == codes.DeadlineExceeded:
+					t.Fatal("the stream stays open")
+				case err != nil, m.GetImmediateResponse() != nil:
+					return
+				case m.GetRequestHeaders() == nil || m.GetModeOverride().GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED:
+					t.Fatalf("the answer is %v", m)
+				}
+			}
+		})
+	}
+	w.wantRuns(0)
+	if text := w.log.String(); strings.Contains(text, "panic") {
+		t.Errorf("a handler has panicked:\n%s", text)
+	}
+}

@@ -16,16 +16,20 @@
 // fields that the handlers around it set are changed in Envoy. A response that does not
 // come from the upstream, such as a replay or a refusal, is sent as an immediate response.
 //
-// Envoy's processing mode must be SEND for headers and BUFFERED for bodies, with
-// allow_mode_override: true and failure_mode_allow: false. The page docs/envoy.md has the
-// complete configuration.
+// Envoy's processing mode must be SEND for headers and trailers and BUFFERED for bodies,
+// with allow_mode_override: true and failure_mode_allow: false. The page docs/envoy.md has
+// the complete configuration. Give the grpc.Server keepalive.ServerParameters with a Time of
+// a few seconds. The default is two hours, and an Envoy that vanishes with its machine would
+// hold its locks for as long.
 //
 // # What is not promised
 //
 // Envoy cancels the request to its upstream if the client disconnects. The outcome is then
 // unknown, and guard.Policy.OnUnknown decides. The same holds for every stream that ends
 // between the request and the response. Handlers can change header fields only, and neither
-// the path nor the body of a request. Trailers of stored responses are dropped. A lock
-// around an event stream may be released when the header of the response has arrived.
-// Requests that Envoy's router repeats are not seen here: switch its retries off.
+// the path nor the body of a request. If a request has trailers and an empty body, they
+// cannot change its header either, and such a request is refused. Trailers of stored
+// responses are dropped, and with them the status of a gRPC call. A lock around an event
+// stream may be released when the header of the response has arrived. The retries of Envoy's
+// router are not seen here, so switch them off.
 package interlockextproc

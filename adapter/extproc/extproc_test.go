@@ -37,6 +37,7 @@ type world struct {
 	client   *interlock.Client
 	upstream *upstream
 	grpc     *grpc.Server
+	address  string // of grpc
 	log      lockedText
 }
 
@@ -61,7 +62,8 @@ func setUp(t *testing.T, e engine.Engine, change func(*envoytest.Config), wrap f
 	}
 	go func() { _ = w.grpc.Serve(l) }() // until the test ends
 	t.Cleanup(w.grpc.Stop)
-	c := envoytest.Config{Servers: []string{l.Addr().String()}, Upstream: w.upstream.URL}
+	w.address = l.Addr().String()
+	c := envoytest.Config{Servers: []string{w.address}, Upstream: w.upstream.URL}
 	if change != nil {
 		change(&c)
 	}
