@@ -142,8 +142,8 @@ func (l *Leader) setResign(resign func() error) {
 }
 
 // Run campaigns, and calls fn while it leads. When fn returns or the leadership is lost,
-// Run campaigns again. It returns when ctx is done or the client is closed, or with an
-// error that a retry would not change; both also end fn's context.
+// Run campaigns again. It returns when ctx is done or the client is closed, which also ends
+// fn's context, or when a campaign fails with an error that a retry would not change.
 //
 // In one client, fn does not run twice at once: after a loss, Run waits until fn returns,
 // and a second Run of the same key waits for the first. After fn returns, Run pauses for

@@ -11,7 +11,8 @@
 // its result, and gives the job a context that does not end with the lock. So Locker counts
 // time by the clock of the engine: repeats are refused for a window after a run. The window
 // must be longer than the clocks of the processes differ, and shorter than the interval of
-// the job by as much: half the interval is a good choice. Use Once for jobs that need a fence, and for money.
+// the job by as much: half the interval is a good choice. Use Once for jobs that need a fence,
+// and for money.
 package interlockgocron
 
 import (
@@ -112,7 +113,8 @@ func (e *Elector) Task(fn func(context.Context) error) gocron.Task {
 
 // NewLocker returns a Locker that lets a job run at most once per window, counted from its
 // start by the engine's clock. The key is the name of the job: set it with gocron.WithName,
-// as the default is the name of a function.
+// as the default is the name of a function. Two jobs with one name count as one job, also in
+// other services, unless their clients differ in interlock.Prefix.
 //
 // While a job runs, its repeats are refused, however long it takes, up to 15 minutes. If its
 // process dies, it may run again when its lease has expired after 30 seconds, and the window

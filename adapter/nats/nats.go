@@ -30,6 +30,9 @@
 // Every redelivery counts for MaxDeliver of the consumer, also while the engine is down. Leave
 // it unlimited, or the server gives up on messages that never ran.
 //
+// Consume fetches up to 500 messages in advance. The server redelivers those that wait for
+// longer than AckWait. If handlers are slow, fetch fewer, with jetstream.PullMaxMessages.
+//
 // # Shutdown
 //
 // Stop the consumer, close the guard, which waits for the running handler, and close the

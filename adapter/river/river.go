@@ -9,7 +9,8 @@
 //	…
 //	rc, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Middleware: []rivertype.Middleware{once}, …})
 //
-// That is for all workers. The method Middleware of a worker is for its own jobs.
+// This guards all workers. The method Middleware of a worker guards its own jobs. Use one
+// guard, with a name of its own, for each worker whose jobs have IDs from [ID].
 //
 // If a job only changes the database of River itself, [guard.Guard.DoTx] in the same
 // transaction as river.JobCompleteTx is stronger: then no outcome is ever unknown. This
