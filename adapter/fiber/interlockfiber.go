@@ -160,6 +160,7 @@ func Func(find func(fiber.Ctx) (string, error)) interlockhttp.Source {
 func WriteProblem(write func(fiber.Ctx, *interlockhttp.Problem) error) interlockhttp.Option {
 	return interlockhttp.WriteProblem(func(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
 		x := exchange{c: from(r)}
+		setHeader(x.c, w.Header()) // a lock or limit has set some
 		x.answer(w, func() error { return write(x.c, p) })
 	})
 }

@@ -163,6 +163,7 @@ func Func(find func(context.Context, *app.RequestContext) (string, error)) inter
 func WriteProblem(write func(context.Context, *app.RequestContext, *interlockhttp.Problem)) interlockhttp.Option {
 	return interlockhttp.WriteProblem(func(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
 		x := exchange{c: from(r)}
+		setHeader(x.c, w.Header()) // a lock or limit has set some
 		write(r.Context(), x.c, p)
 		x.pass(w)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,6 +124,29 @@ var lockCases = []testCase{
 		s.afterwardsLocked(send("k2"))
 		s.wantRuns(2)
 	}},
+	{"a refusal inside of a guard frees the key, with any status", func(s *suite) {
+		g := newGate(s)
+		status := interlockhttp.Status(interlockhttp.Locked, http.StatusInternalServerError) // of a handler, it would be kept
+		s.serve("/orders/:id", func(x Exchange) error { g.pass(); return x.Send(http.StatusOK, "paid") },
+			s.once(charge), s.lock(interlockhttp.Locking(interlock.Wait(time.Millisecond)), s.framework.Problem, status))
+		send := func(key string) call { c := keyed(key); c.path = "/orders/7"; return c }
+		first := s.start(send("k1"))
+		receive(s, g.entered, "the first payment")
+		refused := s.send(send("k2"))
+		s.wantStatus("the second", refused, http.StatusInternalServerError, interlockhttp.Locked)
+		if refused.header.Get("Interlock-Outcome") != "" {
+			s.Error("the outcome was sent to the client")
+		}
+		g.release()
+		s.wantStatus("the first", first(), http.StatusOK, "paid")
+		for { // until the lock is free
+			if r := s.send(send("k2")); r.status != http.StatusInternalServerError || !strings.Contains(r.body, string(interlockhttp.Locked)) || r.header.Get("Idempotent-Replayed") != "" {
+				s.wantStatus("the second, afterwards", r, http.StatusOK, "paid")
+				break
+			}
+		}
+		s.wantRuns(2)
+	}},
 }
 
 // afterwardsLocked sends a request until the lock is free.
@@ -137,9 +161,9 @@ func (s *suite) afterwardsLocked(c call) {
 }
 
 // limit returns a Limit of n requests per user and hour.
-func (s *suite) limit(n int) func(http.Handler) http.Handler {
+func (s *suite) limit(n int, opts ...interlockhttp.Option) func(http.Handler) http.Handler {
 	s.Helper()
-	wrap, err := interlockhttp.Limit(s.client, "orders", n, interlock.Sliding(time.Hour), interlockhttp.Header(FieldUser))
+	wrap, err := interlockhttp.Limit(s.client, "orders", n, interlock.Sliding(time.Hour), interlockhttp.Header(FieldUser), opts...)
 	s.check(err)
 	return wrap
 }
@@ -161,6 +185,15 @@ var limitCases = []testCase{
 		}
 		s.wantStatus("another user", s.send(call{header: []string{FieldUser, "bob"}}), http.StatusCreated, "")
 		s.wantRuns(3)
+	}},
+	{"a refusal in the framework's way says how much is left", func(s *suite) {
+		s.serve("/orders", s.created, s.limit(1, s.framework.Problem))
+		s.wantStatus("first", s.send(call{}), http.StatusCreated, "")
+		r := s.send(call{header: []string{FieldOuter, "outer"}})
+		s.wantStatus("second", r, http.StatusTooManyRequests, interlockhttp.QuotaExceeded)
+		if r.header.Get("RateLimit") == "" || r.header.Get("RateLimit-Policy") == "" || r.header.Get(FieldOuter) != "outer" {
+			s.Errorf("got the header %v", r.header)
+		}
 	}},
 	{"a handler gives its unit back", func(s *suite) {
 		s.serve("/orders", func(x Exchange) error {

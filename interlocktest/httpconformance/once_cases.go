@@ -123,6 +123,8 @@ var onceCases = []testCase{
 			}
 		}
 		s.wantRuns(50)
+		mu.Lock()
+		defer mu.Unlock()
 		for i, k := range keys {
 			if n := fmt.Sprintf("%03d", i%50); k.User != "user-"+n || k.ID != "key-"+n {
 				s.Fatalf("the key of request %d became %q of %q", i, k.ID, k.User)
