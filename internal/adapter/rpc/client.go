@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/interlockhttp"
@@ -29,6 +30,14 @@ func NewClient[O ~func(*Client)](opts []O) *Client {
 	}
 	if c.Attempts < 1 || c.MinPause <= 0 || c.MaxPause < c.MinPause || c.RetryFor <= 0 {
 		panic(fmt.Sprintf("interlock: client with %d attempts, pauses from %v to %v, retries for %v: all must be above zero", c.Attempts, c.MinPause, c.MaxPause, c.RetryFor))
+	}
+	if c.Methods != nil && len(c.Methods) == 0 {
+		panic("interlock: client without a method that gets a key: name at least one, or leave the option out")
+	}
+	for name := range c.Methods {
+		if !strings.HasPrefix(name, "/") {
+			panic(fmt.Sprintf("interlock: client with the method %q: write a method as %q", name, "/shop.Orders/Create"))
+		}
 	}
 	return c
 }

@@ -225,3 +225,48 @@ func TestAGuardRefusesAStream(t *testing.T) {
 		t.Errorf("got %v", r.Err)
 	}
 }
+
+// The fields are those that package interlockhttp does not store either.
+func TestFieldsForTheFirstClientAreNotReplayed(t *testing.T) {
+	s := newSettings()
+	s.User = func(context.Context) string { return "anna" }
+	m, err := rpc.Once(interlocktest.New(t).Client(), guard.Policy{Name: "order"}, s, text{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := map[string][]string{"X-Order": {"1"}}
+	for _, name := range []string{
+		"Set-Cookie", "Set-Cookie2", "Clear-Site-Data", "Authorization", "Proxy-Authorization", "Www-Authenticate", "Proxy-Authenticate",
+		"Authentication-Info", "X-Csrf-Token", "X-Xsrf-Token", "Csrf-Token", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context", "Uber-Trace-Id",
+		"Alt-Svc", "Strict-Transport-Security", "Trailer", "Transfer-Encoding", "X-Rate-Limit-Left", "Interlock-Outcome",
+	} {
+		header[name] = []string{"secret"}
+	}
+	work := func(context.Context) *rpc.Reply { return &rpc.Reply{Message: "done", Header: header} }
+	if first := serve(t.Context(), m, "k", work); len(first.Header) != len(header) {
+		t.Errorf("the first reply has %v", first.Header)
+	}
+	again := serve(t.Context(), m, "k", work)
+	delete(header, "X-Order")
+	for name := range header {
+		if again.Header[name] != nil {
+			t.Errorf("%s is replayed", name)
+		}
+	}
+	if again.Header["X-Order"] == nil {
+		t.Errorf("the replay has %v", again.Header)
+	}
+}
+
+func TestAClientThatWouldGuardNothingIsRefused(t *testing.T) {
+	for _, methods := range []map[string]bool{{}, {"shop.Orders/Create": true}, {"": true}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v is accepted", methods)
+				}
+			}()
+			rpc.NewClient([]func(*rpc.Client){func(c *rpc.Client) { c.Methods = methods }})
+		}()
+	}
+}

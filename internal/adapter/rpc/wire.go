@@ -55,22 +55,28 @@ func (m *Middleware) storable(r *Reply) *Reply {
 	return stored
 }
 
-// notKept lists header fields that are not stored: they concern this one transmission, or
-// only the first client.
+// notKept lists header fields that are not stored: they concern the connection, this one
+// transmission, or only the first client. It has the fields of package interlockhttp, and those
+// that gRPC adds.
 var notKept = map[string]bool{
-	"date": true, "server": true, "server-timing": true, "set-cookie": true, "authorization": true, "www-authenticate": true,
-	"x-request-id": true, "request-id": true, "x-correlation-id": true, "x-trace-id": true, "traceparent": true, "tracestate": true,
-	"grpc-trace-bin": true, "grpc-tags-bin": true, "b3": true, "content-length": true, "content-type": true, "connection": true,
-	KeyHeader: true, fieldReplayed: true, fieldStored: true, fieldExpires: true, fieldUnguarded: true, fieldLocal: true,
-	fieldRateLimit: true, fieldRateLimitPolicy: true,
+	"connection": true, "keep-alive": true, "te": true, "trailer": true, "transfer-encoding": true, "upgrade": true,
+	"content-length": true, "content-type": true, "date": true, "server": true, "alt-svc": true, "server-timing": true, "strict-transport-security": true,
+	"set-cookie": true, "set-cookie2": true, "clear-site-data": true, "authorization": true, "www-authenticate": true, "authentication-info": true,
+	"x-csrf-token": true, "x-xsrf-token": true, "csrf-token": true,
+	"x-request-id": true, "request-id": true, "x-correlation-id": true, "x-trace-id": true, "x-amzn-trace-id": true, "x-cloud-trace-context": true,
+	"traceparent": true, "tracestate": true, "b3": true, "uber-trace-id": true, "grpc-trace-bin": true, "grpc-tags-bin": true,
+	KeyHeader: true, fieldReplayed: true, fieldStored: true, fieldExpires: true, fieldUnguarded: true, fieldLocal: true, "interlock-outcome": true,
 }
+
+// notKeptPrefixes lists prefixes of further fields that are not stored.
+var notKeptPrefixes = []string{"proxy-", "x-b3-", "ratelimit", "x-ratelimit", "x-rate-limit"}
 
 // keptFields returns the fields that are stored.
 func keptFields(h map[string][]string) map[string][]string {
 	kept := maps.Clone(h)
 	maps.DeleteFunc(kept, func(name string, _ []string) bool {
 		name = strings.ToLower(name)
-		return notKept[name] || strings.HasPrefix(name, "x-b3-") || strings.HasPrefix(name, "x-ratelimit-")
+		return notKept[name] || slices.ContainsFunc(notKeptPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	})
 	return kept
 }
