@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/adapter/extproc/envoytest"
 	"github.com/interlock-go/interlock/internal/testing/child"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
@@ -106,6 +107,21 @@ func TestExtProc(t *testing.T) {
 		if a := through(t, e, "/orders", "another-order-0000002"); a.status != 500 || o.ran("another-order-0000002") != 0 {
 			t.Errorf("without a server, Envoy got %d %q", a.status, a.text)
 		}
+	})
+	t.Run("an Envoy that has vanished holds no lock", func(t *testing.T) {
+		t.Parallel()
+		child.SkipIfShort(t, "it waits for keepalive pings")
+		o := startService(t)
+		name := file(t, serviceHead+"rules:\n  - match: POST /hang\n    lock: hang\n    wait: 1ms\n", o.URL)
+		g := startGateway(t, "ext-proc", "--config", name, "--listen", "127.0.0.1:0")
+		network := faultnet.New(t, addressOf(t, g))
+		lost := envoytest.Start(t, envoytest.Config{Servers: []string{network.Addr()}, Upstream: o.URL})
+		next := envoytest.Start(t, envoytest.Config{Servers: []string{addressOf(t, g)}, Upstream: o.URL})
+		go func() { _ = through(t, lost, "/hang", orderKey) }()
+		await(t, "the lock is held", func() bool { return strings.Contains(g.get(g.admin+"/api/v1/locks").text, "hang") })
+		through(t, next, "/hang", orderKey).want(t, 423)
+		network.Silence()
+		await(t, "the lock is free", func() bool { return !strings.Contains(g.get(g.admin+"/api/v1/locks").text, "hang") })
 	})
 	t.Run("a killed server leaves the outcome unknown", func(t *testing.T) {
 		t.Parallel()

@@ -27,9 +27,13 @@ const (
 	// minPing is how often Envoy may send keepalive pings. The default of gRPC, 5 minutes,
 	// would close the connections of an Envoy with connection_keepalive.
 	minPing = 5 * time.Second
+	// pingEvery and pingTimeout find an Envoy that has vanished with its machine. The default
+	// of gRPC, 2 hours, would hold its locks and claims for as long.
+	pingEvery   = 10 * time.Second
+	pingTimeout = 10 * time.Second
 )
 
-// checkExtProc refuses what cannot be checked without the connection of the client.
+// checkExtProc refuses principals that need the connection of the client, which ends at Envoy.
 func checkExtProc(c *config.Config) error {
 	const why = "principal: mtls is not possible with ext-proc: the connection is Envoy's, not its client's; use jwt, or header with a field that Envoy sets, such as X-Forwarded-Client-Cert"
 	var errs []error
@@ -80,6 +84,7 @@ func (s *Server) buildExtProc() (err error) {
 	}
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 	}
 	if files := s.o.Config.TLS; files != nil {
@@ -92,10 +97,10 @@ func (s *Server) buildExtProc() (err error) {
 	extprocv3.RegisterExternalProcessorServer(rpc, interlockextproc.New(func(http.Handler) http.Handler { return handler }, interlockextproc.Logger(s.log)))
 	healthpb.RegisterHealthServer(rpc, healthService{ready: s.ready})
 	s.front.rpc = rpc
-	s.log.Info("Envoy's configuration decides instead of these settings", "settings", "to, limits.header, timeouts.header, timeouts.idle")
+	s.log.Info("these settings have no effect: Envoy has its own", "settings", "to, limits.header, timeouts.header, timeouts.idle")
 	for i := range s.o.Config.Rules {
 		if r := &s.o.Config.Rules[i]; r.Upstream != nil {
-			s.log.Warn("the rule has its own to:, and Envoy's routes choose the upstream", "name", r.Do.Name)
+			s.log.Warn("the to: of a rule has no effect: Envoy's routes choose the upstream", "name", r.Do.Name)
 		}
 	}
 	return nil
