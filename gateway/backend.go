@@ -23,7 +23,7 @@ type backend struct {
 	targets   []*target
 	count     atomic.Uint64 // requests, for the round robin
 	transport http.RoundTripper
-	foreign   bool // the transport is that of Options: requests go another way than to the targets
+	foreign   bool // Options.Transport sends the requests, which do not go to the targets
 	proxy     *httputil.ReverseProxy
 }
 
@@ -79,8 +79,8 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 	return b, nil
 }
 
-// newForeignBackend returns the backend of a transport that finds its own way. Its target
-// is a name, for counters.
+// newForeignBackend returns the backend of Options.Transport. Its only target is a name for
+// metrics.
 func newForeignBackend(transport http.RoundTripper, log *slog.Logger) *backend {
 	b := &backend{targets: []*target{{url: &url.URL{Scheme: "http", Host: "envoy"}}}, transport: transport, foreign: true}
 	b.proxy = b.newProxy(log)
@@ -117,7 +117,7 @@ func (b *backend) next() *target {
 // rewrite, then receive or fail.
 func (b *backend) send(w http.ResponseWriter, r *http.Request, x *exchange, innermost *ruleStep) result {
 	t := &roundTrip{exchange: x, target: b.next(), began: time.Now(), result: result{innermost: innermost}}
-	t.connected = b.foreign // its bytes cannot be counted, so each request counts as sent
+	t.connected = b.foreign // Options.Transport reports no connection, so each request counts as sent
 	r = t.attach(r)
 	x.body.passOn()
 	if r.Body != nil && r.Body != http.NoBody {

@@ -19,7 +19,7 @@ type builder struct {
 	*snapshot
 	client *interlock.Client
 	log    *slog.Logger
-	send   http.RoundTripper // sends instead of the upstreams; nil: none
+	send   http.RoundTripper // Options.Transport, or nil
 	before resources         // the resources of the snapshot that this one replaces
 }
 

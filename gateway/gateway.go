@@ -65,10 +65,10 @@ type Options struct {
 	// may set fields, such as those of a trace.
 	Sending func(*http.Request)
 
-	// Transport, if not nil, sends the requests instead of the configured upstreams, of which
-	// it gets none: the gateway serves another proxy, such as Envoy, which knows the way. That
-	// proxy also sets X-Forwarded-*. After an error of Transport, the outcome of a request is
-	// unknown, unless guard.Classify finds that it was not sent.
+	// Transport, if not nil, sends the requests, and the configured upstreams are not used. It
+	// is for another proxy, such as Envoy, that chooses the upstream and sets X-Forwarded-*
+	// itself. After an error of Transport, the outcome of a request is unknown, unless
+	// guard.Classify finds that the request was not sent.
 	Transport http.RoundTripper
 }
 

@@ -110,8 +110,8 @@ func (x *exchange) setForwarded(p *httputil.ProxyRequest) {
 	keep("X-Forwarded-Host", "X-Forwarded-Proto")
 }
 
-// keepForwarded restores fields of a request that another proxy sends: all of them if it is
-// trusted, and otherwise those that Envoy never takes over from its client.
+// keepForwarded restores the fields that another proxy has set: all of them if it is trusted,
+// and otherwise those that Envoy sets by itself.
 func (x *exchange) keepForwarded(p *httputil.ProxyRequest) {
 	for name, values := range p.In.Header {
 		switch name {
