@@ -16,6 +16,11 @@
 // fields that the handlers around it set are changed in Envoy. A response that does not
 // come from the upstream, such as a replay or a refusal, is sent as an immediate response.
 //
+// The mux above reads paths in its own way, and the upstream may take /orders/ or /ORDERS for
+// /orders as well, which the mux lets pass. Guard all such paths, or let Envoy refuse them.
+// The rules of package gateway, which the command interlock ext-proc runs, refuse a path that
+// can be read in several ways.
+//
 // Envoy's processing mode must be SEND for headers and trailers and BUFFERED for bodies,
 // with allow_mode_override: true and failure_mode_allow: false. The page docs/envoy.md has
 // the complete configuration. Give the grpc.Server keepalive.ServerParameters with a Time of

@@ -3,9 +3,11 @@ package interlockextproc_test
 import (
 	"net"
 	"net/http"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/adapter/extproc"
@@ -25,7 +27,8 @@ func Example() {
 		mux.HandleFunc("/", interlockextproc.Pass)
 		return mux
 	})
-	g := grpc.NewServer()
+	// Without pings, an Envoy that vanishes with its machine would hold its keys for two hours.
+	g := grpc.NewServer(grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}))
 	extprocv3.RegisterExternalProcessorServer(g, server)
 	l, err := net.Listen("tcp", "127.0.0.1:9002")
 	if err != nil {
