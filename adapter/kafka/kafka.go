@@ -64,7 +64,8 @@ import (
 type Option func(*Consumer)
 
 // ID sets the function that returns the ID of a record. Two records with one ID are
-// repeats. A record with an empty ID is parked. Default: its topic, partition, offset and time.
+// repeats. A record with an empty ID is parked, and so is one for which the function panics.
+// Default: topic, partition, offset and time of the record.
 func ID(of func(*kgo.Record) string) Option { return func(c *Consumer) { c.id = of } }
 
 // Header returns a function for [ID]: the ID is the value of a header.
@@ -184,8 +185,9 @@ const commitTimeout = 10 * time.Second
 // process handles a record until it is settled. It reports false if stop ended it before.
 func (c *Consumer) process(stop context.Context, r *kgo.Record) bool {
 	log := c.log.With("topic", r.Topic, "partition", r.Partition, "offset", r.Offset)
+	id := consume.SafeID(log, func() string { return c.id(r) })
 	for tries := 1; stop.Err() == nil; tries++ {
-		_, out := consume.Do(context.WithoutCancel(stop), c.guard, c.id(r), [][]byte{[]byte(r.Topic), r.Key, r.Value},
+		_, out := consume.Do(context.WithoutCancel(stop), c.guard, id, [][]byte{[]byte(r.Topic), r.Key, r.Value},
 			consume.Recovered(log, func(ctx context.Context) error { return c.handle(ctx, r) }))
 		pause := out.Delay
 		switch out.Action {

@@ -464,3 +464,27 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 		t.Errorf("Run without the options returned %v", err)
 	}
 }
+
+// A record that the ID function cannot parse does not stop the process.
+func TestARecordWhoseIDPanicsIsParked(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	var ran, parked atomic.Int32
+	stop := b.run(t, interlocktest.Guard[none](interlocktest.New(t), policy),
+		func(context.Context, *kgo.Record) error { ran.Add(1); return nil },
+		interlockkafka.ID(func(r *kgo.Record) string { return strings.Split(string(r.Value), " ")[1] }),
+		interlockkafka.Parked(func(_ context.Context, _ *kgo.Record, err error) error {
+			if !strings.Contains(err.Error(), "no ID") {
+				t.Errorf("the record is parked with %v", err)
+			}
+			parked.Add(1)
+			return nil
+		}))
+	defer stop()
+	b.Send(t, consumetest.Message{Payload: "malformed"})
+	b.Send(t, consumetest.Message{Payload: "order 1"})
+	await(t, "both records are settled", func() bool { return b.Unsettled(t) == 0 })
+	if ran.Load() != 1 || parked.Load() != 1 {
+		t.Errorf("%d records ran and %d were parked, want one of each", ran.Load(), parked.Load())
+	}
+}

@@ -61,7 +61,8 @@ import (
 type Option func(*handler)
 
 // ID sets the function that returns the ID of a message. Two messages with one ID are repeats.
-// A message with an empty ID is terminated. Default: [MessageID].
+// A message with an empty ID is terminated, and so is one for which the function panics.
+// Default: [MessageID].
 func ID(of func(jetstream.Msg) string) Option { return func(h *handler) { h.id = of } }
 
 // Parked sets the function that gets a message which must not run again, and the reason, before
@@ -155,7 +156,8 @@ func (h *handler) process(m jetstream.Msg) {
 	}
 	stop := sync.OnceFunc(h.beat(m))
 	defer stop() // should the handler end its goroutine
-	_, out := consume.Do(context.Background(), h.guard, h.id(m), [][]byte{[]byte(m.Subject()), m.Data()},
+	id := consume.SafeID(h.log, func() string { return h.id(m) })
+	_, out := consume.Do(context.Background(), h.guard, id, [][]byte{[]byte(m.Subject()), m.Data()},
 		consume.Recovered(h.log, func(ctx context.Context) error { return h.handle(ctx, m) }))
 	stop()
 	log := h.log.With("stream", meta.Stream, "sequence", meta.Sequence.Stream, "subject", m.Subject())

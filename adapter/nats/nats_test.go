@@ -254,7 +254,7 @@ func TestAMessageThatCannotBeParkedComesAgain(t *testing.T) {
 	c := b.consumer(t, b.js)
 	var calls atomic.Int32
 	h, err := interlocknats.Handler(c, interlocktest.Guard[none](interlocktest.New(t), policy), func(context.Context, jetstream.Msg) error { panic("ran") },
-		interlocknats.ID(func(jetstream.Msg) string { return "" }), interlocknats.Logger(slog.New(slog.DiscardHandler)),
+		interlocknats.ID(func(jetstream.Msg) string { panic("malformed") }), interlocknats.Logger(slog.New(slog.DiscardHandler)),
 		interlocknats.Parked(func(_ context.Context, _ jetstream.Msg, reason error) error {
 			if !strings.Contains(reason.Error(), "has no ID") {
 				t.Errorf("the reason is %v", reason)

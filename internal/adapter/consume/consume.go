@@ -116,6 +116,18 @@ func bounded(id string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// SafeID calls of and returns the ID of a message, or none if of panics. Brokers whose clients
+// do not recover panics would deliver such a message again after each crash.
+func SafeID(log *slog.Logger, of func() string) (id string) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("the ID function panicked, so the message has no ID", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			id = ""
+		}
+	}()
+	return of()
+}
+
 // Recovered returns work that turns a panic into an error and logs its stack, for brokers
 // whose clients do not recover panics. The outcome of such work is unknown.
 func Recovered(log *slog.Logger, work func(context.Context) error) func(context.Context) (struct{}, error) {
