@@ -200,3 +200,29 @@ func TestGlobal(t *testing.T) {
 		}
 	}
 }
+
+// After a malformed body, nothing on the connection is taken for another request.
+func TestMalformedChunk(t *testing.T) {
+	app := fiber.New(fiber.Config{StreamRequestBody: true})
+	var hidden atomic.Bool
+	app.Get("/hidden", func(fiber.Ctx) error { hidden.Store(true); return nil })
+	app.Post("/orders", interlockfiber.Wrap(orders(t)), func(c fiber.Ctx) error { return c.SendString("done") })
+	url := start(t, app)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nIdempotency-Key: k1\r\nTransfer-Encoding: chunked\r\n\r\n"+
+		"5\r\nhelloXXGET /hidden HTTP/1.1\r\nHost: shop\r\n\r\n")
+	text, err := io.ReadAll(conn)
+	if err != nil || strings.Count(string(text), "HTTP/1.1 ") != 1 || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
+		t.Errorf("got %q (%v), want one response", text, err)
+	}
+	if hidden.Load() {
+		t.Error("the body was taken for a request")
+	}
+}
