@@ -41,7 +41,7 @@ const (
 	// themselves.
 	leaderNote = "leader:"
 
-	// The pauses of Run after work that ended, and of Observe while there is no leader.
+	// The pauses of Run after work that ended. Observe never pauses for less than the first.
 	minLeaderPause = 50 * time.Millisecond
 	maxLeaderPause = 10 * time.Second
 )

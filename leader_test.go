@@ -302,6 +302,17 @@ var leaderLaws = []law{
 			t.Errorf("the log has %d errors, want one about the checkpoint:\n%s", n, log.String())
 		}
 	}},
+	{"an observer does not spin while the engine reports a lease that is about to expire", func(t *testing.T, w *world) {
+		_, hold := campaign(t, t.Context(), w.client.Leader("job:1"))
+		eng := &expiring{Engine: w.engine}
+		sightings := observe(t, w.on(eng))
+		next(t, sightings)
+		time.Sleep(time.Minute)
+		if n := eng.looks.Load(); n > 2000 {
+			t.Errorf("the observer looked %d times in a minute", n)
+		}
+		unlock(t, hold)
+	}},
 	{"a handover within a process is a new term with a higher fence", func(t *testing.T, w *world) {
 		sightings := observe(t, w.another())
 		next(t, sightings)
@@ -640,6 +651,34 @@ func (r replacedNotes) ReadNote(ctx context.Context, name string) (engine.Note, 
 		return fresh.Capabilities().Notes.ReadNote(ctx, name)
 	}
 	return r.Notes.ReadNote(ctx, name)
+}
+
+// expiring is an engine whose locks are always about to expire.
+type expiring struct {
+	engine.Engine
+
+	looks atomic.Int64
+}
+
+func (e *expiring) Capabilities() engine.Capabilities {
+	c := e.Engine.Capabilities()
+	c.Inspector = expiringInspector{c.Inspector, e}
+	return c
+}
+
+type expiringInspector struct {
+	engine.Inspector
+
+	*expiring
+}
+
+func (e expiringInspector) Inspect(ctx context.Context, key string) (engine.Lock, error) {
+	e.looks.Add(1)
+	lock, err := e.Inspector.Inspect(ctx, key)
+	for i := range lock.Holders {
+		lock.Holders[i].Left = 0
+	}
+	return lock, err
 }
 
 // noteless is an engine without notes.

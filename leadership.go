@@ -86,7 +86,7 @@ func (l *Leader) Observe(ctx context.Context) iter.Seq2[Leadership, error] {
 			sub.subscribe(c, engine.Request{Key: l.mutex.key, Kind: engine.Exclusive})
 			pause := backoff.Pause(minLeaderPause, retry.MaxPoll, vacant)
 			if now.Fence > 0 {
-				pause = backoff.Jitter(min(retry.MaxPoll, now.left+time.Millisecond))
+				pause = backoff.Jitter(min(retry.MaxPoll, max(minLeaderPause, now.left+time.Millisecond)))
 			}
 			_, _ = c.sleep(ctx, pause, sub.wake, nil) // look sees why it ended
 		}
