@@ -148,10 +148,11 @@ func (l lock) Unlock(context.Context) error { return l.claim.Complete(struct{}{}
 // fn. A task that does not run returns the error of the guard, such as a *guard.DuplicateError
 // for a repeat, which gocron.AfterJobRunsWithError gets.
 //
-// Policy.Name is the name of the job, the same in all processes. The defaults of the policy
-// are those of package guard, except that its scope is Global, After is Window, and after an
-// unknown outcome the job runs again at its next time. For money, set OnUnknown to Hold: then
-// the job stops until an operator has looked.
+// Policy.Name is the name of the job, the same in all processes. Two jobs of one name count as
+// one job: only one of them runs in a window. The defaults of the policy are those of package
+// guard, except that its scope is Global, After is Window, and after an unknown outcome the
+// job runs again at its next time. For money, set OnUnknown to Hold: then the job stops until
+// an operator has looked.
 //
 // A job that fails or panics does not run again within the window. The exceptions are errors
 // made by guard.NotExecuted: another process may then run the job for the same time.

@@ -25,7 +25,8 @@
 // with another payload, or it has no ID. An unknown outcome stays in the list of
 // [guard.Records]. If an operator finds that the work did not happen (Forget), the message
 // must be published again. A stream with the retention limits still has it; a work queue
-// deletes terminated messages, so keep a copy with [Parked].
+// deletes terminated messages, so keep a copy with [Parked]. The server must be 2.10.4 or later:
+// an older one ignores the reason and the termination, and delivers the message again.
 //
 // Every redelivery counts for MaxDeliver of the consumer, also while the engine is down. Leave
 // it unlimited, or the server gives up on messages that never ran.
