@@ -32,9 +32,9 @@ type exchange struct {
 	text     []byte         // the body of the response
 	events   bool           // the response is an event stream, whose end is not awaited
 
-	// A handler may run others in goroutines of their own, and return before they do, such as
-	// http.TimeoutHandler. So mu guards the fields below, and sending is held while a handler
-	// waits for the response, which finish waits for.
+	// A handler such as http.TimeoutHandler runs another one in a goroutine, and may return
+	// before it. So mu guards the fields below. roundTrip holds sending until the response has
+	// arrived, and finish waits for that.
 	mu, sending sync.Mutex
 
 	pending  phase     // the message that Envoy waits for an answer to

@@ -66,8 +66,8 @@ func (w *responseWriter) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// finish sends the response: Envoy continues with that of the upstream if the handlers have
-// passed it on, and otherwise sends the one of the handlers.
+// finish answers the last message. If the handlers have passed the response of the upstream
+// on, Envoy continues with it. Otherwise Envoy sends the response of the handlers.
 func (w *responseWriter) finish() error {
 	x := w.exchange
 	x.sending.Lock() // a handler that still waits has a context that is done

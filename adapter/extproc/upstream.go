@@ -238,8 +238,8 @@ const (
 	upstreamTiming = "X-Envoy-Upstream-Service-Time" // set by Envoy's router in responses of the upstream
 )
 
-// resetText begins the body of a 503 with which an Envoy says that a connection broke. If
-// the upstream is an Envoy itself, its response says no more than that.
+// resetText begins the body of the 503 that an Envoy sends when a connection broke. If the
+// upstream is an Envoy itself, this text is the only sign.
 const resetText = "upstream connect error or disconnect/reset before headers"
 
 // outcome returns the outcome that the status of the response does not show, as a value of
