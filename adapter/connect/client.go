@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/internal/adapter/rpc"
 )
@@ -20,7 +21,9 @@ import (
 //
 // A call is retried after CodeUnavailable, and after an error of this package that allows a
 // retry with the same key, such as in_progress. A RetryInfo is respected. [Attempts], [RetryFor]
-// and the deadline of the call bound the retries. At the end the last error is returned.
+// and the deadline of the call bound the retries. At the end the last error is returned. After a
+// try that may have been executed, CodeUnauthenticated, CodePermissionDenied and
+// CodeResourceExhausted are marked by [guard.OutcomeUnknown].
 //
 // A server that ignores the key executes every try. Use the interceptor only for services that
 // document the key.
@@ -46,10 +49,13 @@ func ClientInterceptor(opts ...ClientOption) connect.Interceptor {
 				defer req.Header().Del(rpc.KeyHeader) // the caller may use the request for another call
 			}
 			req.Header().Set(rpc.KeyHeader, key)
-			c.Do(ctx, func() *rpc.Failure {
+			unknown := c.Do(ctx, func() *rpc.Failure {
 				resp, err = next(ctx, req)
 				return failureOf(err)
 			})
+			if unknown {
+				err = guard.OutcomeUnknown(err)
+			}
 			return resp, err
 		}
 	})

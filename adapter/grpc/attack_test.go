@@ -304,3 +304,32 @@ func TestAHandlerMayChangeItsMessage(t *testing.T) {
 	call(t, conn, create, "tea!", key, "k").is(t, codes.FailedPrecondition, "key_reused")
 	runs.Once()
 }
+
+// A bank executes the first try, whose reply is lost, and refuses the second one before its
+// guard, for instance because a token has expired. The handler does not know the outcome.
+func TestARefusedRetryDoesNotSayThatNothingWasDone(t *testing.T) {
+	for _, refusal := range []codes.Code{codes.ResourceExhausted, codes.Unauthenticated, codes.PermissionDenied} {
+		t.Run(refusal.String(), func(t *testing.T) {
+			charges := interlocktest.Count(t, "charging")
+			var tries atomic.Int32
+			flaky := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+				switch tries.Add(1) {
+				case 1:
+					_, _ = next(ctx, req)
+					return nil, status.Error(codes.Unavailable, "the connection broke")
+				case 2:
+					return nil, status.Error(refusal, "not now")
+				}
+				return next(ctx, req)
+			}
+			address := serve(t, orders(echo(charges), nil), grpc.ChainUnaryInterceptor(flaky, once(t, newClient(t), guard.Policy{}).Unary)).Target()
+			bank := dial(t, address, grpc.WithUnaryInterceptor(interlockgrpc.UnaryClientInterceptor(interlockgrpc.Backoff(time.Millisecond, time.Millisecond))))
+			conn := serveGuarded(t, guard.Policy{}, func(ctx context.Context, _ string) (string, error) {
+				return "", bank.Invoke(ctx, pay, wrapperspb.String("tea"), new(wrapperspb.StringValue))
+			})
+			call(t, conn, create, "tea", key, "k").is(t, refusal, "")
+			call(t, conn, create, "tea", key, "k").is(t, codes.FailedPrecondition, "outcome_unknown")
+			charges.Once()
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/internal/adapter/rpc"
 )
@@ -21,7 +22,9 @@ import (
 //
 // A call is retried after UNAVAILABLE, and after an error of this package that allows a retry
 // with the same key, such as in_progress. A RetryInfo is respected. [Attempts], [RetryFor] and
-// the deadline of the call bound the retries. At the end the last error is returned.
+// the deadline of the call bound the retries. At the end the last error is returned. After a try
+// that may have been executed, UNAUTHENTICATED, PERMISSION_DENIED and RESOURCE_EXHAUSTED are
+// marked by [guard.OutcomeUnknown].
 //
 // The retries of a grpc service config send the same key, too.
 //
@@ -42,10 +45,13 @@ func UnaryClientInterceptor(opts ...ClientOption) grpc.UnaryClientInterceptor {
 		if len(header) == 0 {
 			ctx = metadata.AppendToOutgoingContext(ctx, rpc.KeyHeader, key)
 		}
-		c.Do(ctx, func() *rpc.Failure {
+		unknown := c.Do(ctx, func() *rpc.Failure {
 			err = invoke(ctx, method, req, reply, conn, callOpts...)
 			return failureOf(err)
 		})
+		if unknown {
+			err = guard.OutcomeUnknown(err)
+		}
 		return err
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/internal/adapter/rpc"
 )
@@ -28,7 +29,8 @@ import (
 // allows a retry with the same key, such as in_progress. Its retry_after_ms is respected.
 // [Attempts], [RetryFor] and the deadline of the call bound the retries. kratos gives a call
 // a deadline of 2 seconds, unless WithTimeout sets another one. At the end the last error is
-// returned.
+// returned. After a try that may have been executed, a 401, 403 or 429 is marked by
+// [guard.OutcomeUnknown].
 //
 // A server that ignores the key executes every try. Use the middleware only for services that
 // document the key.
@@ -60,13 +62,16 @@ func Client(opts ...ClientOption) middleware.Middleware {
 			if len(outgoing) == 0 {
 				tr.RequestHeader().Set(rpc.KeyHeader, key)
 			}
-			c.Do(ctx, func() *rpc.Failure {
+			unknown := c.Do(ctx, func() *rpc.Failure {
 				reply, err = next(ctx, req)
 				if err != nil {
 					reopenBody(tr)
 				}
 				return failureOf(err)
 			})
+			if unknown {
+				err = guard.OutcomeUnknown(err)
+			}
 			return reply, err
 		}
 	}

@@ -75,29 +75,41 @@ type Failure struct {
 }
 
 // Do tries a call until it succeeds, cannot be repeated safely, or a limit is reached. try
-// returns nil if the call succeeded.
-func (c *Client) Do(ctx context.Context, try func() *Failure) {
+// returns nil if the call succeeded. unknown reports that the error of the last try says that
+// nothing was done, although an earlier try may have been executed.
+func (c *Client) Do(ctx context.Context, try func() *Failure) (unknown bool) {
 	giveUp := time.Now().Add(c.RetryFor)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(giveUp) {
 		giveUp = deadline
 	}
+	mayHaveRun := false
 	for tries := 1; ; tries++ {
 		f := try()
-		if f == nil || tries >= c.Attempts || !f.safe() {
-			return
+		if f == nil {
+			return false
 		}
+		unknown = mayHaveRun && dependsOnCaller[f.Code]
+		if tries >= c.Attempts || !f.safe() {
+			return unknown
+		}
+		mayHaveRun = mayHaveRun || f.mayHaveRun()
 		pause := min(f.RetryAfter, maxRetryAfter) + backoff.Full(c.MinPause, c.MaxPause, tries)
 		if !time.Now().Add(pause).Before(giveUp) {
-			return
+			return unknown
 		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return
+			return unknown
 		}
 	}
+}
+
+// mayHaveRun reports whether the server may execute the try in spite of its error.
+func (f *Failure) mayHaveRun() bool {
+	return f.Reason == "" && f.Code == Unavailable || f.Reason == string(interlockhttp.InProgress)
 }
 
 // safe reports whether a retry with the same key may succeed, and cannot execute the call

@@ -270,3 +270,32 @@ func TestAClientThatWouldGuardNothingIsRefused(t *testing.T) {
 		}()
 	}
 }
+
+// The error of the last try does not tell what became of the ones before.
+func TestAClientReportsThatAnEarlierTryMayHaveRun(t *testing.T) {
+	broken, running := &rpc.Failure{Code: rpc.Unavailable}, &rpc.Failure{Code: rpc.Aborted, Reason: "in_progress", Retryable: true, SameKey: true}
+	down := &rpc.Failure{Code: rpc.Unavailable, Reason: "store_unavailable", Retryable: true, SameKey: true}
+	refused := &rpc.Failure{Code: rpc.Unauthenticated}
+	for name, c := range map[string]struct {
+		failures []*rpc.Failure
+		want     bool
+	}{
+		"refused at once":                   {[]*rpc.Failure{refused}, false},
+		"a broken connection, then refused": {[]*rpc.Failure{broken, refused}, true},
+		"running, then refused":             {[]*rpc.Failure{running, refused}, true},
+		"not executed, then refused":        {[]*rpc.Failure{down, refused}, false},
+		"a broken connection, then success": {[]*rpc.Failure{broken, nil}, false},
+		"both, then an error of the call":   {[]*rpc.Failure{broken, running, {Code: rpc.NotFound}}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tries := 0
+			got := rpc.NewClient[func(*rpc.Client)](nil).Do(t.Context(), func() *rpc.Failure {
+				tries++
+				return c.failures[tries-1]
+			})
+			if got != c.want || tries != len(c.failures) {
+				t.Errorf("%s: got %v after %d tries; want %v", name, got, tries, c.want)
+			}
+		})
+	}
+}
