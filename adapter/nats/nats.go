@@ -29,7 +29,8 @@
 // an older one ignores the reason and the termination, and delivers the message again.
 //
 // Every redelivery counts for MaxDeliver of the consumer, also while the engine is down. Leave
-// it unlimited, or the server gives up on messages that never ran.
+// it unlimited, or the server gives up on messages that never ran. [Handler] logs a warning if
+// it is limited.
 //
 // Consume fetches up to 500 messages in advance. The server redelivers those that wait for
 // longer than AckWait. If handlers are slow, fetch fewer, with jetstream.PullMaxMessages.
@@ -139,6 +140,10 @@ func (h *handler) check(consumer jetstream.Consumer) error {
 	config := consumer.CachedInfo().Config
 	if config.AckPolicy != jetstream.AckExplicitPolicy {
 		return fmt.Errorf("consumer %q has the ack policy %v, which settles messages that did not run: use AckExplicitPolicy", config.Name, config.AckPolicy)
+	}
+	if config.MaxDeliver > 0 {
+		h.log.Warn("interlocknats: MaxDeliver counts deliveries that did not run, so the server may give up on messages that never ran: leave it unlimited",
+			"consumer", config.Name, "max_deliver", config.MaxDeliver)
 	}
 	wait := config.AckWait
 	for _, d := range config.BackOff { // replaces AckWait

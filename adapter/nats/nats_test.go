@@ -276,6 +276,22 @@ func TestAMessageThatCannotBeParkedComesAgain(t *testing.T) {
 	await(t, "the message is parked", func() bool { return calls.Load() == 2 && b.Unsettled(t) == 0 })
 }
 
+func TestALimitOfDeliveriesIsLogged(t *testing.T) {
+	t.Parallel()
+	url := start(t)
+	for limit, want := range map[int]bool{-1: false, 5: true} {
+		b := open(t, url, func(c *jetstream.ConsumerConfig) { c.MaxDeliver = limit })
+		var log strings.Builder
+		if _, err := interlocknats.Handler(b.consumer(t, b.js), interlocktest.Guard[none](interlocktest.New(t), policy),
+			func(context.Context, jetstream.Msg) error { return nil }, interlocknats.Logger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "MaxDeliver"); got != want {
+			t.Errorf("with MaxDeliver %d the log is %q", limit, log.String())
+		}
+	}
+}
+
 func TestHandlerRefusesWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	b := open(t, start(t), nil)
