@@ -185,7 +185,7 @@ func (f *filter) run(r *http.Request) {
 		}
 		if f.mode.RequestBodyMode == modev3.ProcessingMode_BUFFERED && !f.done {
 			if len(text) > f.config.BufferLimit {
-				f.answer(r, local(http.StatusRequestEntityTooLarge, "Payload Too Large"), "request_payload_too_large") // filters see it
+				f.answer(r, local(http.StatusRequestEntityTooLarge, "Payload Too Large"), "request_payload_too_large") //nolint:bodyclose // answer closes it
 				return
 			}
 			if len(text) > 0 || len(r.Trailer) == 0 {
@@ -253,7 +253,7 @@ func (f *filter) unexpected(a answer) bool {
 
 // respond calls the upstream, and sends its response to the server.
 func (f *filter) respond(r *http.Request, header http.Header, body []byte) {
-	res, details, ok := f.call(r, header, body)
+	res, details, ok := f.call(r, header, body) //nolint:bodyclose // answer closes it
 	if !ok {
 		return
 	}
