@@ -3,8 +3,10 @@ package interlockconnect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -140,4 +142,18 @@ func TestARequestThatIsUsedAgainIsANewCall(t *testing.T) {
 		}
 	}
 	runs.Times(4)
+}
+
+// connect gives the errors of contexts codes of their own.
+func TestTheErrorOfAContextIsReplayedAsItWas(t *testing.T) {
+	for _, failed := range []error{context.Canceled, fmt.Errorf("bank: %w", context.DeadlineExceeded), os.ErrDeadlineExceeded, errors.New("no")} {
+		call := serve(t, func(ctx context.Context, _ *connect.Request[text]) (*connect.Response[text], error) {
+			interlockconnect.Settle(ctx, interlockconnect.Kept)
+			return nil, failed
+		}, once(t, newClient(t), guard.Policy{})).caller(t)
+		first, again := call(create, "tea", key, "k"), call(create, "tea", key, "k")
+		if connect.CodeOf(first.err) != connect.CodeOf(again.err) || first.err.Error() != again.err.Error() || !again.replayed() {
+			t.Errorf("got %v, first %v", again.err, first.err)
+		}
+	}
 }

@@ -1,9 +1,11 @@
 package interlockconnect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -79,7 +81,20 @@ func (protocol) Unmarshal(name string, data []byte) (any, error) {
 }
 
 // Code implements [rpc.Protocol].
-func (protocol) Code(err error) rpc.Code { return rpc.Code(connect.CodeOf(err)) }
+func (protocol) Code(err error) rpc.Code { return rpc.Code(codeOf(err)) }
+
+// codeOf returns the code that connect sends for a handler's error.
+func codeOf(err error) connect.Code {
+	_, coded := errors.AsType[*connect.Error](err)
+	switch {
+	case coded:
+	case errors.Is(err, context.Canceled):
+		return connect.CodeCanceled
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return connect.CodeDeadlineExceeded
+	}
+	return connect.CodeOf(err)
+}
 
 // Uncertain implements [rpc.Protocol].
 func (protocol) Uncertain(err error) bool {
@@ -88,7 +103,7 @@ func (protocol) Uncertain(err error) bool {
 
 // MarshalError implements [rpc.Protocol].
 func (protocol) MarshalError(err error) ([]byte, error) {
-	s := &status.Status{Code: int32(connect.CodeOf(err)), Message: err.Error()}
+	s := &status.Status{Code: int32(codeOf(err)), Message: err.Error()}
 	if e, ok := errors.AsType[*connect.Error](err); ok {
 		s.Message = e.Message()
 		for _, d := range e.Details() {
