@@ -243,10 +243,10 @@ func TestFieldsForTheFirstClientAreNotReplayed(t *testing.T) {
 		header[name] = []string{"secret"}
 	}
 	work := func(context.Context) *rpc.Reply { return &rpc.Reply{Message: "done", Header: header} }
-	if first := serve(t.Context(), m, "k", work); len(first.Header) != len(header) {
+	if first := serve(t.Context(), m, "fields", work); len(first.Header) != len(header) {
 		t.Errorf("the first reply has %v", first.Header)
 	}
-	again := serve(t.Context(), m, "k", work)
+	again := serve(t.Context(), m, "fields", work)
 	delete(header, "X-Order")
 	for name := range header {
 		if again.Header[name] != nil {
