@@ -244,6 +244,10 @@ func (l *Leader) announce(held context.Context, hold *Hold) error {
 				return struct{}{}, context.Cause(held)
 			case note.Text == text: // by a request whose reply was lost
 				return struct{}{}, nil
+			case parseAnnouncement(note.Text).fence > hold.Fence(): // of a later leader, unless fences fell with the data of the engine
+				if err := l.confirm(held, hold); err != nil {
+					return struct{}{}, err
+				}
 			}
 			if err := notes.WriteNote(held, l.note, text, note.Version); !errors.Is(err, engine.ErrConflict) {
 				return struct{}{}, err
@@ -254,6 +258,20 @@ func (l *Leader) announce(held context.Context, hold *Hold) error {
 		return context.Cause(held)
 	}
 	return err
+}
+
+// confirm asks the engine whether hold is still valid, and ends it if it is not.
+func (l *Leader) confirm(held context.Context, hold *Hold) error {
+	c := l.mutex.core
+	if c.caps.Inspector == nil {
+		return nil
+	}
+	lock, err := c.caps.Inspector.Inspect(held, l.mutex.key)
+	if err != nil || slices.ContainsFunc(lock.Holders, func(h engine.Holder) bool { return h.Name == hold.Holder() }) {
+		return err
+	}
+	hold.lease.lose(c.lossReason(hold.lease.req))
+	return context.Cause(held)
 }
 
 // An announcement is the text of a leader's note.

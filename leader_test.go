@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -312,6 +313,24 @@ var leaderLaws = []law{
 			t.Errorf("the observer looked %d times in a minute", n)
 		}
 		unlock(t, hold)
+	}},
+	{"a leader that was deposed before it announced itself does not hide its successor", func(t *testing.T, w *world) {
+		var successor *interlock.Hold
+		eng := &interrupted{Engine: w.engine}
+		eng.beforeRead = func() {
+			if _, err := w.client.ForceRelease(t.Context(), "job:1"); err != nil {
+				t.Error(err)
+			}
+			_, successor = campaign(t, t.Context(), w.another().Leader("job:1"))
+		}
+		if _, _, err := w.on(eng).Leader("job:1").Campaign(t.Context()); !errors.Is(err, interlock.ErrLost) {
+			t.Errorf("Campaign of the deposed leader = %v, want ErrLost", err)
+		}
+		now, err := w.client.Leader("job:1").Current(t.Context())
+		if err != nil || now.Fence != successor.Fence() {
+			t.Errorf("Current = %+v, %v, want the fence %d", now, err, successor.Fence())
+		}
+		unlock(t, successor)
 	}},
 	{"a handover within a process is a new term with a higher fence", func(t *testing.T, w *world) {
 		sightings := observe(t, w.another())
@@ -679,6 +698,31 @@ func (e expiringInspector) Inspect(ctx context.Context, key string) (engine.Lock
 		lock.Holders[i].Left = 0
 	}
 	return lock, err
+}
+
+// interrupted is an engine that calls beforeRead before the first note is read.
+type interrupted struct {
+	engine.Engine
+
+	once       sync.Once
+	beforeRead func()
+}
+
+func (i *interrupted) Capabilities() engine.Capabilities {
+	c := i.Engine.Capabilities()
+	c.Notes = interruptedNotes{c.Notes, i}
+	return c
+}
+
+type interruptedNotes struct {
+	engine.Notes
+
+	*interrupted
+}
+
+func (i interruptedNotes) ReadNote(ctx context.Context, name string) (engine.Note, error) {
+	i.once.Do(i.beforeRead)
+	return i.Notes.ReadNote(ctx, name)
 }
 
 // noteless is an engine without notes.
