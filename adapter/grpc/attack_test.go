@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/adapter/grpc"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlocktest"
@@ -331,5 +332,28 @@ func TestARefusedRetryDoesNotSayThatNothingWasDone(t *testing.T) {
 			call(t, conn, create, "tea", key, "k").is(t, codes.FailedPrecondition, "outcome_unknown")
 			charges.Once()
 		})
+	}
+}
+
+// A lock that is twice in one chain is acquired once, as a guard is.
+func TestALockTwiceInAChain(t *testing.T) {
+	lock, err := interlockgrpc.Lock(newClient(t), "pay", interlockgrpc.Metadata(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit, err := interlockgrpc.Limit(newClient(t), "pays", 1, interlock.Sliding(time.Hour), interlockgrpc.Metadata(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := interlocktest.Count(t, "paying")
+	g := once(t, newClient(t), guard.Policy{})
+	conn := serve(t, orders(func(ctx context.Context, text string) (string, error) {
+		if !interlockgrpc.Settle(ctx, interlockgrpc.Kept) {
+			t.Error("Settle does not reach the guard")
+		}
+		return echo(runs)(ctx, text)
+	}, nil), grpc.ChainUnaryInterceptor(g.Unary, lock.Unary, limit.Unary, lock.Unary, limit.Unary, g.Unary))
+	for i := range 2 {
+		call(t, conn, pay, "tea", key, "k").succeeded(t, "tea 1", i > 0)
 	}
 }

@@ -44,7 +44,7 @@ func Lock(client *interlock.Client, name string, source Source, s *Settings, pro
 		defer hold.Unlock() //nolint:errcheck // the client's trace reports it
 		start := time.Now()
 		defer func() { m.latency.record(time.Since(start)) }()
-		return work(inner)
+		return work(newScope(inner, m))
 	}
 	return m, nil
 }

@@ -86,10 +86,11 @@ func Settle(ctx context.Context, o Outcome) (set bool) {
 	guarded := false
 	s, _ := ctx.Value(scopeKey{}).(*scope)
 	for ; s != nil; s = s.outer {
-		if s.owner.limits || !guarded {
+		isGuard := s.owner.guard != nil
+		if s.owner.limits || isGuard && !guarded {
 			set = s.set(o) || set
 		}
-		guarded = guarded || !s.owner.limits
+		guarded = guarded || isGuard
 	}
 	return set
 }
