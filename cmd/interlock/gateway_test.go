@@ -370,7 +370,18 @@ func TestServeShutdown(t *testing.T) {
 		await(t, "the request is running", func() bool { return strings.Contains(g.get(g.admin+"/api/v1/claims").text, "running") })
 		g.interrupt(t)
 		await(t, "the shutdown begins", func() bool { return g.logged("shutting down") != nil })
-		g.interrupt(t)
+		ended := make(chan struct{})
+		go func() { // the process takes a moment after the log line until a signal kills it
+			for {
+				select {
+				case <-ended:
+					return
+				case <-time.After(10 * time.Millisecond):
+					_ = g.cmd.Process.Signal(os.Interrupt) // fails once the process has ended
+				}
+			}
+		}()
+		defer close(ended)
 		if code := g.wait(t); code != -1 { // an orderly shutdown would exit with 0
 			t.Errorf("the exit code is %d, want a death by the signal", code)
 		}
