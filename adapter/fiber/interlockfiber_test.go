@@ -143,7 +143,7 @@ func TestMethodOverride(t *testing.T) {
 	app.Use(func(c fiber.Ctx) error { return c.SendString(fmt.Sprint(c.Method(), runs.Add(1))) })
 	url := start(t, app)
 	for range 2 {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", url+"/orders", nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/orders", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

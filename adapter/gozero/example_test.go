@@ -25,7 +25,7 @@ func Example() {
 
 	server := rest.MustNewServer(rest.RestConf{Host: "localhost", Port: 8080})
 	server.AddRoutes(interlockgozero.WithMiddleware(orders.Wrap,
-		rest.Route{Method: http.MethodPost, Path: "/orders", Handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201) }}),
+		rest.Route{Method: http.MethodPost, Path: "/orders", Handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }}),
 		rest.WithJwt("the secret of the tokens"))
 	server.AddRoutes(interlockgozero.WithMiddleware(pay,
 		rest.Route{Method: http.MethodPost, Path: "/orders/:id/pay", Handler: func(http.ResponseWriter, *http.Request) {}}),
