@@ -131,9 +131,15 @@ func TestJobs(t *testing.T) {
 		},
 		"two entries of one name are refused, but a removed entry can be added again": func(t *testing.T, e *enginetest.Faulty) {
 			p := start(t, e, 0)
+			var mu sync.Mutex // two jobs run in one minute
 			runs := map[string]int{}
 			job := func(name string) func(context.Context) error {
-				return func(context.Context) error { runs[name]++; return nil }
+				return func(context.Context) error {
+					mu.Lock()
+					defer mu.Unlock()
+					runs[name]++
+					return nil
+				}
 			}
 			id, err := p.AddFunc("* * * * *", policy, job("first"))
 			if err != nil {
@@ -154,6 +160,8 @@ func TestJobs(t *testing.T) {
 				t.Error(err)
 			}
 			pass(10 * time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
 			if runs["first"] != 10 || runs["again"] != 10 || runs["other"] != 20 {
 				t.Errorf("the runs are %v, want 10, 10 and 20", runs)
 			}
