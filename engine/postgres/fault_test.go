@@ -379,6 +379,7 @@ func TestServerFaults(t *testing.T) {
 				PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory';
 				EXIT WHEN FOUND;
 			END LOOP;
+			IF NOT FOUND THEN RAISE EXCEPTION 'no call waited'; END IF;
 		END $$`)
 		if err := <-failed; !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("claim: error %v, want %v", err, engine.ErrUnavailable)
