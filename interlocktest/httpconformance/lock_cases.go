@@ -48,7 +48,7 @@ var lockCases = []testCase{
 				g.pass()
 			}
 			return x.Send(http.StatusOK, "paid")
-		}, s.lock(interlockhttp.Locking(interlock.Wait(time.Millisecond))))
+		}, s.lock(interlockhttp.Locking(interlock.Wait(0))))
 		first := s.start(call{path: "/orders/7"})
 		receive(s, g.entered, "the first payment")
 		s.wantStatus("the second", s.send(call{path: "/orders/7"}), http.StatusLocked, interlockhttp.Locked)
@@ -114,7 +114,7 @@ var lockCases = []testCase{
 	{"a lock that is refused inside of a guard frees the key", func(s *suite) {
 		g := newGate(s)
 		s.serve("/orders/:id", func(x Exchange) error { g.pass(); return x.Send(http.StatusOK, "paid") },
-			s.once(charge), s.lock(interlockhttp.Locking(interlock.Wait(time.Millisecond))))
+			s.once(charge), s.lock(interlockhttp.Locking(interlock.Wait(0))))
 		send := func(key string) call { c := keyed(key); c.path = "/orders/7"; return c }
 		first := s.start(send("k1"))
 		receive(s, g.entered, "the first payment")
@@ -128,7 +128,7 @@ var lockCases = []testCase{
 		g := newGate(s)
 		status := interlockhttp.Status(interlockhttp.Locked, http.StatusInternalServerError) // of a handler, it would be kept
 		s.serve("/orders/:id", func(x Exchange) error { g.pass(); return x.Send(http.StatusOK, "paid") },
-			s.once(charge), s.lock(interlockhttp.Locking(interlock.Wait(time.Millisecond)), s.framework.Problem, status))
+			s.once(charge), s.lock(interlockhttp.Locking(interlock.Wait(0)), s.framework.Problem, status))
 		send := func(key string) call { c := keyed(key); c.path = "/orders/7"; return c }
 		first := s.start(send("k1"))
 		receive(s, g.entered, "the first payment")
