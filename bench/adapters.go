@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/cloudwego/hertz/pkg/app"
@@ -197,7 +196,7 @@ func gozeroLocks() []contender {
 	}
 }
 
-// measureAdapters measures Once in each framework, and locks in go-zero.
+// measureAdapters measures our adapters beside the bare frameworks, and locks in go-zero.
 func (p plan) measureAdapters(ctx context.Context, out io.Writer, s *server) error {
 	f, err := openAll(ctx, s, selected(frameworks(), p.only))
 	if err != nil {
@@ -209,6 +208,14 @@ func (p plan) measureAdapters(ctx context.Context, out io.Writer, s *server) err
 		return err
 	}
 	adaptingTable(f, p).print(out)
+	for _, b := range []besideTable{
+		{"Adapters: a call with a new key, embedded engine, over loopback: 1 caller", "calls/s", calls(), true},
+		{"Adapters: a new message, embedded engine, without a broker: 1 message at a time", "messages/s", messages(), false},
+	} {
+		if err := p.measureBeside(ctx, out, s, b); err != nil {
+			return err
+		}
+	}
 	for _, g := range p.goroutines {
 		if err := p.measureLocked(ctx, out, s, g); err != nil {
 			return err
@@ -248,22 +255,17 @@ func adaptingTable(f *group, p plan) *table {
 		title:   "Adapters: a request with a new key, embedded engine, without a network: 1 goroutine",
 		columns: []string{"", "requests/s", "p50 µs", "added µs", "added × net/http", "allocs", "added allocs"},
 	}
-	bareOf := map[string]string{onceRow: bareRow, fiberRow: "fiber"}
 	var foreign []float64
 	for _, r := range f.rows {
 		foreign = append(foreign, r.foreign...)
-		bare := bareOf[r.name]
-		if name, ok := strings.CutSuffix(r.name, guardedSuffix); ok {
-			bare = name
-		}
 		added, times, allocs := "–", "–", "–"
-		if b := f.find(bare); b != nil && b.cycles > 0 && r.cycles > 0 {
-			took := micro(r.latency.at(0.5)) - micro(b.latency.at(0.5))
-			added = fmt.Sprintf("%.1f", took)
-			if net, once := f.find(bareRow), f.find(onceRow); net != nil && once != nil && once.cycles > 0 {
-				times = fmt.Sprintf("%.2f", took/(micro(once.latency.at(0.5))-micro(net.latency.at(0.5))))
+		if bare := f.bareOf(r); bare != nil {
+			took, more := r.addedTo(bare)
+			added, allocs = fmt.Sprintf("%.1f", took), fmt.Sprintf("%.1f", more)
+			if once := f.find(onceRow); once != nil && f.bareOf(once) != nil {
+				base, _ := once.addedTo(f.bareOf(once))
+				times = fmt.Sprintf("%.2f", took/base)
 			}
-			allocs = fmt.Sprintf("%.1f", float64(r.mallocs)/float64(r.cycles)-float64(b.mallocs)/float64(b.cycles))
 		}
 		t.add(r.name, thousands(median(r.rate)), micros(r.latency.at(0.5)), added, times, per(float64(r.mallocs), r.cycles), allocs)
 	}

@@ -110,7 +110,12 @@ func TestAdaptersAreComparedWithTheirFrameworks(t *testing.T) {
 	if err := bench(t.Context(), []string{"-short", "-parts", "adapters", "-g", "1"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, row := range []string{onceRow, "gin" + guardedSuffix, "echo" + guardedSuffix, "go-zero" + guardedSuffix, "Hertz" + guardedSuffix, "fiber" + guardedSuffix, fiberRow, gozeroLockRow, gozeroRedisRow} {
+	rows := []string{onceRow, fiberRow, gozeroLockRow, gozeroRedisRow}
+	for _, framework := range []string{"gin", "echo", "go-zero", "Hertz", "fiber", "gRPC", "kratos, gRPC", "kratos, HTTP", "Connect",
+		"watermill", "nats.go", "asynq", "river", kafkaRow} {
+		rows = append(rows, framework, framework+guardedSuffix)
+	}
+	for _, row := range rows {
 		if !strings.Contains(out.String(), "| "+row+" |") {
 			t.Errorf("no row %q in\n%s", row, &out)
 		}
