@@ -3,6 +3,7 @@ package child
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 // A Process is a running or ended child process. A nil Process has never run.
 type Process struct {
 	cmd    *exec.Cmd
+	stdin  io.Closer // only of a process of Self
 	log    log
 	exited chan struct{} // closed when cmd has been waited for
 }

@@ -2,6 +2,7 @@ package child_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -65,6 +66,29 @@ func TestProcess(t *testing.T) {
 			t.Errorf("error %v, want the program and its output", err)
 		}
 	})
+}
+
+// selfVariable makes TestSelf one of its processes.
+const selfVariable = "INTERLOCK_CHILD_SELF"
+
+func TestSelf(t *testing.T) {
+	if want := os.Getenv(selfVariable); want != "" {
+		if input, err := io.ReadAll(os.Stdin); err != nil || len(input) > 0 || want == "fail" {
+			t.Fatalf("the reason: %s, %v", input, err)
+		}
+		return
+	}
+	args := []string{"-test.run=^TestSelf$", "-test.count=1"}
+	ends, fails := child.Self(t, args, selfVariable+"=end"), child.Self(t, args, selfVariable+"=fail")
+	if !ends.Running() || !fails.Running() {
+		t.Error("a process ended before its standard input")
+	}
+	if err := ends.End(); err != nil {
+		t.Error(err)
+	}
+	if err := fails.End(); err == nil || !strings.Contains(err.Error(), "the reason") {
+		t.Errorf("error %v, want the output of the process", err)
+	}
 }
 
 func TestServersDoNotRunAsRoot(t *testing.T) {
