@@ -8,6 +8,12 @@ require (
 )
 
 require (
+	github.com/redis/rueidis v1.0.79 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+)
+
+require (
+	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c

@@ -8,9 +8,12 @@ require (
 	github.com/nats-io/nats.go v1.55.0
 )
 
+require github.com/redis/rueidis v1.0.79 // indirect
+
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
+	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect

@@ -11,6 +11,12 @@ require (
 )
 
 require (
+	github.com/redis/rueidis v1.0.79 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+)
+
+require (
+	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect

@@ -76,7 +76,7 @@ var Proof = []Room{
 	{"engine/enginetest", "the laws that every engine keeps", []string{"engine"}, []string{"engine/memory"}},
 	{"engine/enginetest/history", "a linearizability checker", nil, nil},
 	{"interlocktest/httpconformance", "the suite for adapters of HTTP frameworks", []string{"interlocktest", "interlockhttp", "guard", "engine", "."}, nil},
-	{"internal/adapter/consume/consumetest", "the suite for adapters of queues", []string{"interlocktest", "internal/adapter/consume", "guard", "."}, nil},
+	{"internal/adapter/consume/consumetest", "the suite for adapters of queues", []string{"interlocktest", "internal/adapter/consume", "internal/testing/child", "internal/testing/redistest", "guard", "engine", "."}, nil},
 	{"adapter/extproc/envoytest", "a client that speaks to adapter/extproc as Envoy does", nil, nil},
 	{"examples/...", "programs to start from, one per directory", []string{"adapter/...", "engine/redisengine", "interlockhttp", "guard", "on", "engine", "engine/postgres", "."}, []string{"internal/testing/child", "internal/testing/redistest", "internal/testing/postgrestest", "weave"}},
 	{"interlocktest", "an engine that fails on command, for users' tests", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},
