@@ -184,13 +184,14 @@ gotest() {
   awk '/^=== / { test = $3 } /make verify runs it/ { print "left to make verify: " test }' "$log"
 }
 
-# failures LOG prints the output of the failed tests of a verbose run.
+# failures LOG prints the output of the failed tests of a verbose run, and of a crash.
 failures() {
   awk '
     NR == FNR { if ($2 == "FAIL:") broken[$3]; next }
     /^=== / { test = $3; next }
     /^ *--- / { if ($2 == "FAIL:") print; next }
     /^(ok|\?|PASS)([ \t]|$)/ { test = ""; next }
+    /^(panic|fatal error|SIG[A-Z]+): / { test = "" }
     test == "" || test in broken' "$1" "$1"
 }
 
