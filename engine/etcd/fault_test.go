@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
-// short is a timeout for calls that are not answered.
-const short = 3 * time.Second
+// short is a timeout for calls that are not answered. The engine gives each server call a third
+// of it.
+const short = 6 * time.Second
 
 // TestLostAnswers loses answers, which no law does below the engine.
 func TestLostAnswers(t *testing.T) {

@@ -125,7 +125,7 @@ func behindProxy(t testing.TB, addr string, opts ...etcd.Option) *network {
 	stop := n.Capabilities().Observe(func(c engine.ServerCall) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if len(n.after) == 0 || c.Operation != n.after[0] {
+		if len(n.after) == 0 || c.Operation != n.after[0] || c.Err != nil {
 			return
 		}
 		if n.after = n.after[1:]; len(n.after) == 0 {
@@ -206,15 +206,16 @@ func leader(t testing.TB, client *clientv3.Client) (index int) {
 	return index
 }
 
-// cluster returns three members, an engine and a client on them.
-func cluster(t testing.TB, opts ...etcd.Option) ([]*etcdtest.Member, *etcd.Engine, *clientv3.Client) {
+// cluster returns three members, an engine and a client on them. An election begins later than
+// by default: on a busy machine, members that are alive are silent for a second.
+func cluster(t testing.TB, opts ...etcd.Option) ([]*etcdtest.Member, patient, *clientv3.Client) {
 	t.Helper()
-	members := etcdtest.StartCluster(t)
+	members := etcdtest.StartCluster(t, "--heartbeat-interval=150", "--election-timeout=1500")
 	var addrs []string
 	for _, m := range members {
 		addrs = append(addrs, m.Addr())
 	}
-	return members, open(t, etcdtest.URL(members), opts...), connect(t, addrs...)
+	return members, patient{open(t, etcdtest.URL(members), opts...)}, connect(t, addrs...)
 }
 
 // others returns the members except one.

@@ -137,25 +137,25 @@ func TestGuesses(t *testing.T) {
 		},
 		"a lease that is used again lasts for its full length": func(t *testing.T, m *etcdtest.Member) {
 			e, r := open(t, m.URL()), request(ann)
-			r.Lease = 4 * time.Second
+			r.Lease = 8 * time.Second
 			for range 3 {
 				granted(t, e, r)
 				released(t, e, r, engine.Released)
-				time.Sleep(2500 * time.Millisecond)
+				time.Sleep(4500 * time.Millisecond)
 			}
 			granted(t, e, r)
-			time.Sleep(2500 * time.Millisecond)
+			time.Sleep(4500 * time.Millisecond)
 			renewed(t, e, r)
 		},
 		"the lease of a claim that is used again lasts for its full length": func(t *testing.T, m *etcdtest.Member) {
 			l, c := open(t, m.URL()).Capabilities().Ledger, claim()
-			c.Lease, c.Retain = 4*time.Second, 0
+			c.Lease, c.Retain = 8*time.Second, 0
 			undo := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Absent}
 			for i := range 3 {
 				if r, err := l.Claim(t.Context(), c); err != nil || !r.Granted {
 					t.Fatalf("claim %d: %+v, %v", i, r, err)
 				}
-				time.Sleep(2500 * time.Millisecond)
+				time.Sleep(4500 * time.Millisecond)
 				if o, err := l.Settle(t.Context(), undo); err != nil || o != engine.Released {
 					t.Fatalf("settle %d: %v, %v; want released", i, o, err)
 				}
