@@ -84,10 +84,14 @@ func (p *Process) Kill() {
 	}
 }
 
-// Signal sends a signal. The error is [os.ErrProcessDone] if the process is not running.
+// Signal sends a signal, and waits until SIGSTOP has taken effect. The error is
+// [os.ErrProcessDone] if the process is not running.
 func (p *Process) Signal(sig os.Signal) error {
-	if p == nil {
+	switch {
+	case p == nil:
 		return os.ErrProcessDone
+	case sig == syscall.SIGSTOP && p.Running():
+		return Stop(p.Pid())
 	}
 	return p.cmd.Process.Signal(sig)
 }

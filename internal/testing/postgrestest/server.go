@@ -157,7 +157,11 @@ func (s *Server) signalAll(t testing.TB, sig syscall.Signal) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = syscall.Kill(n, sig) // a connection may have ended meanwhile
+		if sig == syscall.SIGSTOP {
+			_ = child.Stop(n) // a connection may have ended meanwhile
+		} else {
+			_ = syscall.Kill(n, sig)
+		}
 	}
 }
 
