@@ -2,6 +2,7 @@ package interlockkafka_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -9,8 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/interlock-go/interlock"
+	interlockkafka "github.com/interlock-go/interlock/adapter/kafka"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/internal/adapter/consume/consumetest"
 )
 
@@ -57,6 +61,14 @@ func (b stormBroker) Publish(t testing.TB, m consumetest.Message, n int) {
 	if err := b.producer.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Consume logs parked records, unlike that of broker.
+func (b stormBroker) Consume(t testing.TB, client *interlock.Client, p guard.Policy, handle func(context.Context, consumetest.Message) error) func() {
+	t.Helper()
+	return b.run(t, guard.Must(guard.New[none](client, p)), func(ctx context.Context, r *kgo.Record) error {
+		return handle(ctx, consumetest.Message{ID: interlockkafka.Header(idHeader)(r), Payload: string(r.Value)})
+	}, interlockkafka.Logger(slog.Default()))
 }
 
 // assigned returns how many partitions are assigned when all consumers have one, and otherwise
