@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"reflect"
 	"testing"
 	"time"
@@ -92,18 +91,7 @@ func TestStorm(t *testing.T) {
 	var callers []caller
 	for _, port := range ports {
 		address := fmt.Sprintf("127.0.0.1:%d", port)
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), stormServer+"="+address, stormRedis+"="+redis.Addr())
-		p, err := child.Start(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			p.Kill()
-			if t.Failed() {
-				t.Log(p.Log())
-			}
-		})
+		p := child.Self(t, nil, stormServer+"="+address, stormRedis+"="+redis.Addr())
 		reachable(t, p, address)
 		for _, opts := range protocols {
 			callers = append(callers, newCaller(t.Context(), client, "http://"+address, opts...))

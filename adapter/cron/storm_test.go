@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -78,27 +77,9 @@ func TestStorm(t *testing.T) {
 	child.SkipIfShort(t, "runs jobs for 10 seconds")
 	server := redistest.Start(t)
 	path := t.TempDir() + "/log"
-	var stops []func() error
+	var workers []*child.Process
 	for range 3 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), stormRedis+"="+server.URL(), stormFile+"="+path)
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := child.Start(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Kill)
-		stops = append(stops, func() error {
-			err := stdin.Close()
-			<-p.Exited()
-			if log := p.Log(); log != "" {
-				t.Error(log)
-			}
-			return err
-		})
+		workers = append(workers, child.Self(t, nil, stormRedis+"="+server.URL(), stormFile+"="+path))
 	}
 	deadline := time.Now().Add(90 * time.Second)
 	var runs, skipped int
@@ -111,9 +92,9 @@ func TestStorm(t *testing.T) {
 		text, _ = os.ReadFile(path)
 		runs, skipped = strings.Count(string(text), "run "), strings.Count(string(text), "skip")
 	}
-	for _, stop := range stops {
-		if err := stop(); err != nil {
-			t.Error(err)
+	for _, p := range workers {
+		if err := p.End(); err != nil || p.Log() != "" {
+			t.Errorf("a worker printed %q; %v", p.Log(), err)
 		}
 	}
 	text, _ = os.ReadFile(path)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"reflect"
 	"sync/atomic"
 	"testing"
@@ -88,18 +87,7 @@ func TestStorm(t *testing.T) {
 	var conns []*grpc.ClientConn
 	for _, port := range ports {
 		address := fmt.Sprintf("127.0.0.1:%d", port)
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), stormServer+"="+address, stormRedis+"="+redis.Addr())
-		p, err := child.Start(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			p.Kill()
-			if t.Failed() {
-				t.Log(p.Log())
-			}
-		})
+		child.Self(t, nil, stormServer+"="+address, stormRedis+"="+redis.Addr())
 		conns = append(conns, dial(t, address, grpc.WithDefaultCallOptions(grpc.WaitForReady(true))))
 	}
 	replies := make([]reply, duplicates)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -88,18 +87,7 @@ func TestStorm(t *testing.T) {
 	var callers []caller
 	for i := range processes {
 		http, grpc := fmt.Sprintf("127.0.0.1:%d", ports[2*i]), fmt.Sprintf("127.0.0.1:%d", ports[2*i+1])
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), stormServer+"="+http+","+grpc, stormRedis+"="+redis.Addr())
-		p, err := child.Start(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			p.Kill()
-			if t.Failed() {
-				t.Log(p.Log())
-			}
-		})
+		p := child.Self(t, nil, stormServer+"="+http+","+grpc, stormRedis+"="+redis.Addr())
 		for _, address := range []string{http, grpc} {
 			reachable(t, p, address)
 		}

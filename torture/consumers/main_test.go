@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -61,14 +60,7 @@ func start(t *testing.T, j job) *child.Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
-	p, err := child.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Kill)
-	return p
+	return child.Self(t, nil, jobVariable+"="+string(text))
 }
 
 // The names in Redis that the test reads: effects counts the effect of each message by its ID;

@@ -25,8 +25,8 @@ func Self(t testing.TB, args []string, variables ...string) *Process {
 	p.stdin = stdin
 	t.Cleanup(func() {
 		p.Kill()
-		if t.Failed() {
-			t.Logf("output of process %d:\n%s", p.Pid(), p.Log())
+		if log := p.Log(); t.Failed() && log != "" {
+			t.Logf("output of process %d:\n%s", p.Pid(), log)
 		}
 	})
 	return p
