@@ -45,10 +45,15 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "unguarded"
 	case h.Get("Interlock-Local") != "":
 		return "local"
-	case s.rule.Do.Verb == rule.Lock && s.ran.Sub(s.began) >= waitThreshold:
+	case s.mayWait() && s.ran.Sub(s.began) >= waitThreshold:
 		return "waited"
 	}
 	return "ran"
+}
+
+// mayWait reports whether the rule waits for a lock that is held.
+func (s *ruleStep) mayWait() bool {
+	return s.rule.Do.Verb == rule.Lock && s.rule.Do.Wait != rule.Try && !s.rule.Shadow
 }
 
 // settled returns the outcome that the rule settled its claim with. For a 4xx without a

@@ -122,7 +122,7 @@ func TestShadow(t *testing.T) {
 				}
 				outcomes[s.event().Outcome]++
 			}
-			if outcomes["ran"]+outcomes["waited"] != 1 || outcomes["shadowed"] != 1 { // a busy machine makes it wait
+			if outcomes["ran"] != 1 || outcomes["shadowed"] != 1 {
 				t.Errorf("the outcomes are %v, want one ran and one shadowed", outcomes)
 			}
 			if got := s.send("POST", "/orders", "x", func(r *http.Request) { r.Header.Del("X-User") }); got.text != "done" {
