@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-kratos/kratos/v2/log"
@@ -64,12 +65,18 @@ func kratosOnce(client *interlock.Client) []middleware.Middleware {
 	return []middleware.Middleware{interlockkratos.Must(interlockkratos.Once(client, callPolicy(), interlockkratos.User(signedIn))).Server}
 }
 
+// logOnlyErrors sets the logger of all kratos servers, which they read without a lock when
+// they start.
+var logOnlyErrors = sync.OnceFunc(func() {
+	log.SetLogger(log.NewFilter(log.DefaultLogger, log.FilterLevel(log.LevelError)))
+})
+
 // serveKratos serves on a free port until stop is called.
 func serveKratos(ctx context.Context, s interface {
 	transport.Server
 	transport.Endpointer
 }) (addr string, stop func(), err error) {
-	log.SetLogger(log.NewFilter(log.DefaultLogger, log.FilterLevel(log.LevelError)))
+	logOnlyErrors()
 	url, err := s.Endpoint()
 	if err != nil {
 		return "", nil, err
