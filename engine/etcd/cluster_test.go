@@ -164,8 +164,12 @@ func TestCluster(t *testing.T) {
 		for _, m := range down {
 			m.Kill()
 		}
+		start := time.Now()
 		_, err := e.Engine.Acquire(t.Context(), by(bob, r))
 		wantError(t, err, engine.ErrUnavailable, engine.ErrUnknown)
+		if took := time.Since(start); took > 3*short {
+			t.Errorf("the refusal took %v, with a timeout of %v", took, short)
+		}
 		h, err := e.Probe(t.Context())
 		if err != nil || len(h.Nodes) != 3 {
 			t.Errorf("probe: %+v, %v; want three nodes", h, err)

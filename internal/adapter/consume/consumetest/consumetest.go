@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,11 +60,18 @@ var rows = []struct {
 	{"a shutdown waits for a running handler, and its message does not run again", shutdown},
 }
 
-// Run checks every row against brokers that open returns.
+// Run checks every row against brokers that open returns. It prints how many rows passed.
 func Run(t *testing.T, open func(t testing.TB) Broker) {
+	var passed atomic.Int64
+	t.Cleanup(func() { t.Logf("%d of %d cases passed", passed.Load(), len(rows)) })
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
+			t.Cleanup(func() {
+				if !t.Failed() && !t.Skipped() {
+					passed.Add(1)
+				}
+			})
 			row.run(newFixture(t, open(t)))
 		})
 	}
